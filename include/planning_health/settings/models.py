@@ -1,0 +1,165 @@
+"""The settings document, version 1: one typed description of everything that can be configured."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from planning_health.identifiers import TableName
+
+ICEBERG_VERSION: Final = "1.12.0"
+ICEBERG_RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SecretReference(_Model):
+    """Where a secret is found: an environment variable, or a field of an Airflow connection."""
+
+    env: str | None = None
+    airflow_connection: str | None = None
+    field: str = "password"
+
+    @model_validator(mode="after")
+    def _exactly_one_source(self) -> SecretReference:
+        if (self.env is None) == (self.airflow_connection is None):
+            raise ValueError("a secret names either env or airflow_connection")
+        return self
+
+
+class CatalogDefinition(_Model):
+    """One catalog, in Iceberg's own property keys; both engines are configured from it.
+
+    ``${home}`` in a value stands for the settings' home folder.
+    """
+
+    properties: dict[str, str]
+    secrets: dict[str, SecretReference] = Field(default_factory=dict)
+
+    @field_validator("properties", mode="before")
+    @classmethod
+    def _plain_text(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_type(self) -> CatalogDefinition:
+        if not {"type", "catalog-impl"} & self.properties.keys():
+            raise ValueError("properties need 'type' (jdbc, rest, hive, glue, hadoop) or 'catalog-impl'")
+        return self
+
+
+class SparkSettings(_Model):
+    """How Spark is started. The master comes from the Airflow connection; the command line uses ``conf``."""
+
+    connection: str = "spark_default"
+    packages: list[str] = [ICEBERG_RUNTIME]
+    conf: dict[str, str] = Field(default_factory=dict)
+    py_files: str | None = None
+    archives: str | None = None
+
+
+class Threshold(_Model):
+    """The levels of one signal: at or above ``warning``, at or above ``critical``."""
+
+    warning: float
+    critical: float
+
+
+class Query(_Model):
+    """A query of the workload: its WHERE clause as written in Spark SQL, and how much it counts."""
+
+    name: str
+    where: str
+    weight: float = Field(default=1.0, gt=0)
+
+
+class TableRule(_Model):
+    """Settings of the tables whose ``catalog.namespace.table`` matches a pattern; the first match wins."""
+
+    match: str
+    exclude: bool = False
+    tolerate_failure: bool = False
+    thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    queries: list[Query] = Field(default_factory=list)
+
+
+class MaintenanceSettings(_Model):
+    """How maintenance is approved, retried and serialised."""
+
+    approval: Literal["required", "off"] = "off"
+    approval_timeout: timedelta = timedelta(days=2)
+    max_attempts: int = Field(default=5, ge=1, le=20)
+    pool: str = "planning_health_maintenance"
+
+
+class AssignmentSettings(_Model):
+    """The workers that the assignment simulation assumes."""
+
+    workers: int = Field(default=4, ge=1)
+    partitions_per_task: int = Field(default=2, ge=1)
+    tasks: Annotated[int, Field(ge=1)] | None = None
+    strategy: Literal["default", "greedy"] = "default"
+
+
+class PlanTasksSettings(_Model):
+    """The planning server that the plan-tasks simulation assumes."""
+
+    batch_size: int = Field(default=100, ge=0)
+    replicas: int = Field(default=3, ge=1)
+
+
+class HistorySettings(_Model):
+    """The Iceberg table that keeps every run's values."""
+
+    catalog: str
+    table: str = "planning_health.history"
+
+    @property
+    def table_name(self) -> TableName:
+        """The history table's full name."""
+        return TableName.parse(f"{self.catalog}.{self.table}")
+
+
+class RetentionSettings(_Model):
+    """How long runs and history are kept."""
+
+    runs_days: int = Field(default=90, ge=1)
+    history_days: int = Field(default=730, ge=1)
+
+
+class SettingsDocument(_Model):
+    """The whole document."""
+
+    version: Literal[1] = 1
+    home: str = ".planning-health"
+    catalogs: dict[str, CatalogDefinition] = Field(min_length=1)
+    spark: SparkSettings = SparkSettings()
+    tables: list[TableRule] = [TableRule(match="*")]
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    assignment: AssignmentSettings = AssignmentSettings()
+    plan_tasks: PlanTasksSettings = PlanTasksSettings()
+    history: HistorySettings | None = None
+    retention: RetentionSettings = RetentionSettings()
+
+    @model_validator(mode="after")
+    def _history_catalog_is_defined(self) -> SettingsDocument:
+        if self.history and self.history.catalog not in self.catalogs:
+            raise ValueError(f"history.catalog {self.history.catalog!r} is not one of {sorted(self.catalogs)}")
+        return self
+
+    def rule_for(self, table: TableName) -> TableRule | None:
+        """The first rule whose pattern matches the table, or ``None``: then the table is left alone."""
+        return next((rule for rule in self.tables if fnmatchcase(table.dotted, rule.match)), None)
+
+    def includes(self, table: TableName) -> bool:
+        """Whether the table is measured: a rule matches, does not exclude it, and it is not the history itself."""
+        rule = self.rule_for(table)
+        is_history = self.history is not None and table == self.history.table_name
+        return rule is not None and not rule.exclude and not is_history
