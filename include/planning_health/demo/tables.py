@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planning_health.identifiers import TableName, sql_string
 
@@ -52,8 +52,8 @@ class TableWriter:
         table = self.java_table()
         table.io().deleteFile(table.currentSnapshot().allManifests(table.io())[1].path())
 
-    def java_table(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
-        """The table as an ``org.apache.iceberg.Table``."""
+    def java_table(self) -> Any:
+        """The table as Iceberg's own ``org.apache.iceberg.Table``."""
         java = self.spark.sparkContext._jvm
         return java.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.table.sql)
 
@@ -296,11 +296,12 @@ def _sessions(writer: TableWriter) -> None:
 
 
 def _uploads(writer: TableWriter) -> None:
+    tenant = f"CAST(floor(40 * pow({_pick(1_000_000, 1)} / 1e6, 6)) AS STRING)"  # the first has half of all rows
     for commit in range(2):
         writer.append(
             60_000,
             "id AS upload_id",
-            f"concat('tenant-', lpad(CAST(floor(40 * pow({_pick(1_000_000, 1)} / 1e6, 6)) AS STRING), 2, '0')) AS tenant",
+            f"concat('tenant-', lpad({tenant}, 2, '0')) AS tenant",
             "xxhash64(id, 2L) AS checksum",
             f"{_pick(1_000_000_000, 3)} AS size",
             first_id=commit * 60_000,
