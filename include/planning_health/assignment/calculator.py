@@ -1,0 +1,148 @@
+"""The calculators behind ``planning-health assign``: plain values in, one JSON document out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from planning_health.assignment.affinity import Hint, TaskHints, rank_workers
+from planning_health.assignment.balance import (
+    default_assignment,
+    feeds,
+    greedy_assignment,
+    lower_bound,
+    memory_estimate,
+)
+from planning_health.assignment.limits import AFFINITY_LIMITS, BALANCE_LIMITS
+from planning_health.assignment.task_count import BYTES_PER_PARTITION, estimate_tasks
+from planning_health.errors import InputError
+
+
+def assign_costs(costs: Sequence[int], tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
+    """Assigns units of the given costs.
+
+    Args:
+        costs: one integer of 0 … 2^64 - 1 per unit.
+        tasks: number of tasks.
+        strategy: ``default`` lists units per feed (``task * partitions + partition``), ``greedy`` per task.
+        partitions: local partitions of a task.
+
+    Raises:
+        InputError: an argument out of its range, or an unknown strategy.
+    """
+    if strategy == "default":
+        placed = default_assignment(costs, tasks)
+        groups = feeds(len(costs), tasks, partitions)
+    elif strategy == "greedy":
+        placed = greedy_assignment(costs, tasks)
+        groups = list(placed.groups)
+    else:
+        raise InputError(f"strategy {strategy!r}: expected default or greedy")
+    return {
+        "assignment": groups,
+        "loads": list(placed.loads),
+        "makespan": placed.makespan,
+        "lower_bound": lower_bound(costs, tasks),
+        "skew": placed.skew,
+        "memory": asdict(memory_estimate(len(costs), tasks)),
+        "limits": list(BALANCE_LIMITS),
+    }
+
+
+def assign_affinity(hints: object, workers: Sequence[str]) -> dict[str, Any]:
+    """Ranks the workers for every task of a hints document.
+
+    Args:
+        hints: parsed JSON, ``[{"task": id, "hints": [[key, weight], …]}, …]``.
+        workers: URLs in any order.
+
+    Raises:
+        InputError: the document has another shape, or a worker is not an absolute URL.
+    """
+    tasks = _read_hints(hints)
+    table = TaskHints.of([task_hints for _, task_hints in tasks])
+    ranking = rank_workers(table, workers)
+    return {
+        "tasks": [
+            {
+                "task": name,
+                "ranking": [{"worker": worker, "score": score} for worker, score in ranking.of_task(index)],
+                "hinted_objects": table.objects(index),
+                "hinted_bytes": table.bytes(index),
+            }
+            for index, (name, _) in enumerate(tasks)
+        ],
+        "preferred": ranking.preferred_counts(),
+        "limits": list(AFFINITY_LIMITS),
+    }
+
+
+def estimate(
+    total_bytes: int, partitions: int, files: int, max_tasks: int, bytes_per_partition: int = BYTES_PER_PARTITION
+) -> dict[str, int]:
+    """The number of tasks that a scan of this size asks for.
+
+    Raises:
+        InputError: a value out of its range.
+    """
+    tasks = estimate_tasks(
+        total_bytes,
+        target_partitions=partitions,
+        files=files,
+        max_tasks=max_tasks,
+        bytes_per_partition=bytes_per_partition,
+    )
+    return {"tasks": tasks}
+
+
+def parse_integers(text: str, name: str) -> list[int]:
+    """Integers separated by commas; an empty text is an empty list.
+
+    Args:
+        text: for example ``100,1,2,3``.
+        name: what the error calls the value.
+
+    Raises:
+        InputError: a part is not an integer.
+    """
+    numbers = []
+    for part in text.split(",") if text.strip() else []:
+        try:
+            numbers.append(int(part))
+        except ValueError:
+            raise InputError(f"{name} {part.strip()!r}: expected integers separated by commas") from None
+    return numbers
+
+
+def _read_hints(document: object) -> list[tuple[object, list[Hint]]]:
+    if not isinstance(document, list):
+        raise InputError(f"hints {_shown(document)}: expected a list of objects with task and hints")
+    return [_read_task(entry) for entry in document]
+
+
+def _read_task(entry: object) -> tuple[object, list[Hint]]:
+    if not isinstance(entry, dict) or "task" not in entry or not isinstance(entry.get("hints"), list):
+        raise InputError(f'hints entry {_shown(entry)}: expected {{"task": id, "hints": [[key, weight], …]}}')
+    return entry["task"], [_read_hint(hint) for hint in entry["hints"]]
+
+
+def _read_hint(hint: object) -> Hint:
+    match hint:
+        case [str(key), int(weight)] if not isinstance(weight, bool) and _is_unicode(key):
+            return key, weight
+    raise InputError(f"hint {_shown(hint)}: expected [key, weight] with a text and an integer")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be hashed as UTF-8: JSON can carry halves of surrogate pairs, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
