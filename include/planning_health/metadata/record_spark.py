@@ -1,0 +1,189 @@
+"""Records planning metadata with Spark: executors read the manifests and write the recording.
+
+The driver handles the table metadata and the manifest list only, so that a table of ten million files does not pass
+through one process row by row. The result equals what ``record`` makes without Spark.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import fsspec
+import pyarrow as pa
+
+from planning_health.catalogs.pyiceberg_catalog import first_line
+from planning_health.errors import InputError, NotMeasurableError
+from planning_health.identifiers import TableName
+from planning_health.metadata.manifest_list import ManifestFile
+from planning_health.metadata.model import DATA, DELETES, TableInfo
+from planning_health.metadata.record import ReadBytes, manifests_of, manifests_table, read_and_decode
+from planning_health.metadata.recorded_columns import columns_to_record
+from planning_health.metadata.snapshot_choice import SnapshotChoice
+from planning_health.metadata.storage_options import storage_options
+from planning_health.metadata.store import (
+    DATA_FILES,
+    DELETE_FILES,
+    clear,
+    parse_table_metadata,
+    save_table,
+    write_parquet,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MANIFESTS_PER_TASK: Final = 16
+
+
+def record_with_spark(
+    spark: SparkSession,
+    name: TableName,
+    folder: str,
+    *,
+    queried: Iterable[str] = (),
+    choice: SnapshotChoice | None = None,
+) -> TableInfo:
+    """Records a table's planning metadata into a folder.
+
+    Args:
+        spark: a session whose catalogs include the table's.
+        name: the table.
+        folder: fsspec URL that driver and executors can write; what is there already is replaced.
+        queried: columns of the queries whose statistics are recorded beside the partition and sort columns.
+        choice: another snapshot than the current one.
+
+    Raises:
+        InputError: when the table or the snapshot does not exist.
+        NotMeasurableError: when its metadata cannot be read, with the reason.
+    """
+    started = time.perf_counter()
+    java_table = load_java_table(spark, name)
+    metadata = parse_table_metadata(_metadata_json(spark, java_table))
+    snapshot_id, schema = (choice or SnapshotChoice()).resolve(metadata)
+    manifests, list_bytes = manifests_of(metadata, snapshot_id, _java_reader(java_table))
+    clear(folder)
+    task = _RecordTask(folder, columns_to_record(metadata, schema, queried), dict(java_table.io().properties()))
+    deletes = [manifest for manifest in manifests if manifest.content == DELETES]
+    rows = _run(spark, task, DELETE_FILES, deletes)
+    equality_ids = {field_id for row in rows for field_id in row["equality_ids"]}
+    if equality_ids - task.recorded:
+        task = _RecordTask(folder, task.recorded | equality_ids, task.io_properties)
+        rows = _run(spark, task, DELETE_FILES, deletes)
+    rows += _run(spark, task, DATA_FILES, [manifest for manifest in manifests if manifest.content == DATA])
+    info = TableInfo(
+        name=name,
+        metadata=metadata,
+        metadata_location=java_table.operations().current().metadataFileLocation(),
+        snapshot_id=snapshot_id,
+        ref=choice.ref if choice else None,
+        schema=schema,
+        recorded_field_ids=task.recorded,
+        recorder="spark",
+        measured_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        manifest_list_bytes=list_bytes,
+        record_ms=(time.perf_counter() - started) * 1000,
+    )
+    save_table(info, manifests_table(sorted(rows, key=lambda row: int(row["ordinal"]))), folder)
+    return info
+
+
+def load_java_table(spark: SparkSession, name: TableName) -> Any:
+    """Iceberg's own ``Table`` object, freshly loaded.
+
+    Raises:
+        InputError: when the catalog or the table does not exist, or the catalog cannot be reached.
+        NotMeasurableError: when the table exists but its metadata cannot be read.
+    """
+    jvm = spark._jvm
+    if jvm is None:
+        raise InputError("Spark Connect gives no access to Iceberg's Java API: use a classic Spark session")
+    try:
+        return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
+    except Exception as error:
+        java = getattr(error, "java_exception", None)
+        text = f"{java.getClass().getSimpleName()}: {java.getMessage()}" if java is not None else str(error)
+        if "NoSuchTable" in text or "NoSuchNamespace" in text or "cannot be found" in text:
+            raise InputError(f"table {str(name)!r} does not exist in catalog {name.catalog!r}") from error
+        if "CATALOG_NOT_FOUND" in text or "CatalogNotFound" in text:
+            raise InputError(f"catalog {name.catalog!r} is not configured in this Spark session") from error
+        raise NotMeasurableError(f"the table cannot be loaded ({first_line(Exception(text))})") from error
+
+
+def _metadata_json(spark: SparkSession, java_table: Any) -> str:
+    parser = spark._jvm.org.apache.iceberg.TableMetadataParser
+    return str(parser.toJson(java_table.operations().current()))
+
+
+def _java_reader(java_table: Any) -> ReadBytes:
+    def read(path: str) -> bytes:
+        try:
+            stream = java_table.io().newInputFile(path).newStream()
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+        except Exception as error:
+            raise NotMeasurableError(f"{path} cannot be read ({first_line(error)})") from error
+
+    return read
+
+
+@dataclass(frozen=True)
+class _RecordTask:
+    """What an executor needs to know; it reads no settings."""
+
+    folder: str
+    recorded: frozenset[int]
+    io_properties: dict[str, str]
+
+    def reader(self) -> ReadBytes:
+        def read(path: str) -> bytes:
+            try:
+                filesystem, inner = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
+                content: bytes = filesystem.cat_file(inner)
+            except FileNotFoundError as error:
+                raise NotMeasurableError(f"{path} is missing") from error
+            except OSError as error:
+                raise NotMeasurableError(f"{path} cannot be read ({error.strerror or type(error).__name__})") from error
+            return content
+
+        return read
+
+
+def _run(spark: SparkSession, task: _RecordTask, kind: str, manifests: list[ManifestFile]) -> list[dict[str, Any]]:
+    if not manifests:
+        return []
+    chunks = [manifests[start : start + _MANIFESTS_PER_TASK] for start in range(0, len(manifests), _MANIFESTS_PER_TASK)]
+    record_part = _part_recorder(task, kind)
+    rows: list[dict[str, Any]] = (
+        spark.sparkContext.parallelize(list(enumerate(chunks)), len(chunks))
+        .flatMap(lambda part: record_part(*part))
+        .collect()
+    )
+    failures = [row["error"] for row in rows if row["error"]]
+    if failures:
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise NotMeasurableError(f"{failures[0]}{more}")
+    return rows
+
+
+def _part_recorder(task: _RecordTask, kind: str) -> Callable[[int, list[ManifestFile]], Iterator[dict[str, Any]]]:
+    def record_part(part: int, manifests: list[ManifestFile]) -> Iterator[dict[str, Any]]:
+        read = task.reader()
+        files: list[pa.Table] = []
+        for manifest in manifests:
+            try:
+                decoded, columns = read_and_decode(manifest, task.recorded, read)
+            except NotMeasurableError as error:
+                yield {"error": str(error)}
+                continue
+            files.append(decoded.files)
+            yield manifest.columns() | columns | {"equality_ids": sorted(decoded.equality_ids), "error": None}
+        if files:
+            write_parquet(pa.concat_tables(files), f"{task.folder}/{kind}/part-{part:05}.parquet")
+
+    return record_part
