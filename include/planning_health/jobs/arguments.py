@@ -1,0 +1,79 @@
+"""The command line that all Spark jobs share, and how a job ends."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planning_health.envelope import Envelope
+from planning_health.errors import PlanningHealthError
+from planning_health.identifiers import TableName
+from planning_health.run_folder import RunFolder
+from planning_health.settings import SettingsDocument, load_settings
+
+
+@dataclass(frozen=True)
+class JobArguments:
+    """What the operator hands to a job.
+
+    Attributes:
+        settings: the loaded settings.
+        run_folder: the Dag run's folder.
+        table: the one table of a maintenance job; ``None`` for the measurement of all.
+        request: a JSON document of the maintenance form; ``None`` for the measurement.
+    """
+
+    settings: SettingsDocument
+    run_folder: RunFolder
+    table: TableName | None
+    request: str | None
+
+    def require_table(self) -> TableName:
+        """The table of a job that works on one.
+
+        Raises:
+            SystemExit: with status 2, when ``--table`` was left out.
+        """
+        if self.table is None:
+            sys.exit("--table is required for this job")
+        return self.table
+
+
+def parse_arguments() -> JobArguments:
+    """Reads the job's command line.
+
+    Raises:
+        InputError: for settings or a table name that cannot be read.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--settings", required=True)
+    parser.add_argument("--dag-id", required=True)
+    parser.add_argument("--run-id", required=True)
+    parser.add_argument("--table")
+    parser.add_argument("--request")
+    values = parser.parse_args()
+    settings = load_settings(values.settings)
+    return JobArguments(
+        settings=settings,
+        run_folder=RunFolder(settings.home, values.dag_id, values.run_id),
+        table=TableName.parse(values.table) if values.table else None,
+        request=values.request,
+    )
+
+
+def run_job(job: Callable[[JobArguments], Envelope]) -> None:
+    """Runs a job and ends the process: 0 when its result file is complete, 2 for bad input, else 1.
+
+    The result file says whether the work succeeded; the operator reads it, not only the exit status.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        envelope = job(parse_arguments())
+    except PlanningHealthError as error:
+        logging.getLogger(__name__).error("%s", error)
+        sys.exit(error.exit_status)
+    logging.getLogger(__name__).info("%s: %s %s", envelope.kind, envelope.status, envelope.reason or "")

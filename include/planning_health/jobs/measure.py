@@ -1,0 +1,24 @@
+"""Spark job: measures all tables that the run discovered."""
+
+from __future__ import annotations
+
+from planning_health.catalogs import spark_session
+from planning_health.envelope import Envelope
+from planning_health.identifiers import TableName
+from planning_health.jobs.arguments import JobArguments, run_job
+from planning_health.stages import discover
+from planning_health.stages.measure import measure
+
+
+def job(arguments: JobArguments) -> Envelope:
+    """Measures every table of the run's discovery."""
+    found = arguments.run_folder.require_result(discover.KIND).data["tables"]
+    spark = spark_session(arguments.settings, "planning-health measure")
+    try:
+        return measure(arguments.settings, arguments.run_folder, [TableName.parse(name) for name in found], spark=spark)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    run_job(job)
