@@ -1,0 +1,1 @@
+"""The scan-planning simulation, under Iceberg's class names: expressions, projections, evaluators, scans."""

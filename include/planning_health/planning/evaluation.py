@@ -1,0 +1,42 @@
+"""Evaluating a bound expression over many rows at once: masks at the leaves, joined upward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from planning_health.planning.comparable import Mask
+from planning_health.planning.expressions import (
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expression,
+    Not,
+    Or,
+)
+
+IN_PREDICATE_LIMIT = 200
+"""Beyond this many literals Iceberg does not compare an IN with bounds."""
+
+
+def evaluate(expr: Expression, leaf: Callable[[BoundPredicate], Mask], rows: int) -> Mask:
+    """Evaluate an expression for ``rows`` rows at once.
+
+    Args:
+        expr: a bound expression.
+        leaf: returns the mask of one predicate.
+        rows: length of every mask.
+    """
+    match expr:
+        case And(left, right):
+            mask = evaluate(left, leaf, rows)
+            return mask & evaluate(right, leaf, rows) if mask.any() else mask
+        case Or(left, right):
+            mask = evaluate(left, leaf, rows)
+            return mask if mask.all() else mask | evaluate(right, leaf, rows)
+        case Not(child):
+            return ~evaluate(child, leaf, rows)
+        case BoundPredicate():
+            return leaf(expr)
+    return np.full(rows, isinstance(expr, AlwaysTrue), dtype=np.bool_)
