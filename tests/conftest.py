@@ -58,5 +58,5 @@ def spark(settings: SettingsDocument) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def demo_lake(spark: SparkSession) -> list[TableName]:
-    """The demonstration lake in the catalog ``lake``, built once. Read-only: a test that commits makes its own table."""
+    """The demonstration lake in the catalog ``lake``, built once. Read-only: tests commit to tables of their own."""
     return build_lake(spark)
