@@ -1,0 +1,82 @@
+"""Server-side scan planning with plan-tasks, as a model: batches, tokens, plan caches and entry ranges.
+
+Pure Python; nothing here serves a request.
+"""
+
+from planning_health.plan_tasks.batching import BATCH_SIZE, Batching, ScanTask, batch, total_order, utf16_key
+from planning_health.plan_tasks.cache_model import (
+    BYTES_PER_TASK,
+    CACHE_ENTRIES,
+    CACHE_EXPIRY_SECONDS,
+    PlansComputed,
+    distinct_replicas,
+    plan_bytes,
+    plans_computed,
+)
+from planning_health.plan_tasks.cache_simulation import (
+    CacheKind,
+    Load,
+    Outcome,
+    Routing,
+    Service,
+    mean_plans_computed,
+    simulate,
+)
+from planning_health.plan_tasks.designs import DesignCost, PlanShape, compare_designs
+from planning_health.plan_tasks.entry_ranges import MAX_MANIFESTS_PER_TOKEN, Range, RangePlan, entry_ranges
+from planning_health.plan_tasks.token import (
+    EntryRange,
+    ForeignTokenError,
+    InvalidTokenError,
+    OffsetToken,
+    PastTheEndError,
+    RangeToken,
+    Token,
+    check_table,
+    decode,
+    encode,
+    from_payload,
+    table_identity,
+)
+
+__all__ = [
+    "BATCH_SIZE",
+    "BYTES_PER_TASK",
+    "CACHE_ENTRIES",
+    "CACHE_EXPIRY_SECONDS",
+    "MAX_MANIFESTS_PER_TOKEN",
+    "Batching",
+    "CacheKind",
+    "DesignCost",
+    "EntryRange",
+    "ForeignTokenError",
+    "InvalidTokenError",
+    "Load",
+    "OffsetToken",
+    "Outcome",
+    "PastTheEndError",
+    "PlanShape",
+    "PlansComputed",
+    "Range",
+    "RangePlan",
+    "RangeToken",
+    "Routing",
+    "ScanTask",
+    "Service",
+    "Token",
+    "batch",
+    "check_table",
+    "compare_designs",
+    "decode",
+    "distinct_replicas",
+    "encode",
+    "entry_ranges",
+    "from_payload",
+    "mean_plans_computed",
+    "plan_bytes",
+    "plans_computed",
+    "simulate",
+    "table_identity",
+    "total_order",
+    "utf16_key",
+]
