@@ -33,6 +33,12 @@ def properties(settings: SettingsDocument, catalog: str) -> dict[str, str]:
     }
 
 
+def sqlite_path(uri: str) -> str | None:
+    """The database file of a ``jdbc:sqlite:`` address; ``None`` for any other address."""
+    scheme, prefix, rest = uri.partition("jdbc:sqlite:")
+    return rest.removeprefix("file:").partition("?")[0] if prefix and not scheme else None
+
+
 def secret_variable(reference: SecretReference) -> str:
     """The environment variable that carries a secret.
 

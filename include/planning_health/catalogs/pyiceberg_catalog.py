@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pyiceberg.catalog import Catalog, load_catalog
 
-from planning_health.catalogs.definition import properties, secrets
+from planning_health.catalogs.definition import properties, secrets, sqlite_path
 from planning_health.errors import InputError
 from planning_health.settings.models import SettingsDocument
 
@@ -33,8 +33,8 @@ def pyiceberg_properties(iceberg: dict[str, str]) -> dict[str, str]:
 
 def _sqlalchemy_url(iceberg: dict[str, str]) -> str:
     uri = iceberg.get("uri", "")
-    if uri.startswith("jdbc:sqlite:"):
-        return f"sqlite:///{uri.removeprefix('jdbc:sqlite:').removeprefix('file:').partition('?')[0]}"
+    if path := sqlite_path(uri):
+        return f"sqlite:///{path}"
     if match := _JDBC_POSTGRESQL.fullmatch(uri):
         user, password = iceberg.get("jdbc.user", ""), iceberg.get("jdbc.password")
         login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planning_health.catalogs.definition import properties, secrets
+from planning_health.catalogs.definition import properties, secrets, sqlite_path
 from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
@@ -76,4 +77,13 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     apply_secrets(session, settings)
+    _create_embedded_folders(settings)
     return session
+
+
+def _create_embedded_folders(settings: SettingsDocument) -> None:
+    """SQLite creates its database file, but not the folder around it."""
+    for catalog in settings.catalogs:
+        path = sqlite_path(properties(settings, catalog).get("uri", ""))
+        if path:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
