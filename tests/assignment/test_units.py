@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from planning_health.assignment import PLANNING_MAX_FILES, PlanningLimitError, UnitTable, collect_units, planned_work
 from planning_health.errors import InputError
@@ -70,41 +67,3 @@ def test_units_are_ordered_by_utf8_path_start_length_then_discovery() -> None:
     paths = ["b", "a", "a", "\U0001f600", "\uff00", "a", "a"]
     units = UnitTable.from_arrays(paths, [1, 9, 5, 1, 1, 5, 1], starts=[0, 0, 0, 0, 0, 0, 7])
     assert units.stable_order().tolist() == [2, 5, 1, 6, 0, 4, 3]
-
-
-def test_files_are_split_at_the_target_when_they_have_no_split_offsets() -> None:
-    parts = collect_units([("a", 25, 3), ("b", 10, 1), ("empty", 0, 0)]).split(10)
-    assert parts.paths.to_pylist() == ["a", "a", "a", "b", "empty"]
-    assert parts.starts.tolist() == [0, 10, 20, 0, 0]
-    assert parts.lengths.tolist() == [10, 10, 5, 10, 0]
-    assert parts.record_counts.null_count == 5
-
-
-def test_files_are_split_at_their_offsets_when_they_have_them() -> None:
-    units = collect_units([("a", 25, 3), ("b", 25, 3)])
-    parts = units.split(10, pa.array([[4, 12], None]))
-    assert list(zip(parts.starts.tolist(), parts.lengths.tolist(), strict=True)) == [
-        (0, 4),
-        (4, 8),
-        (12, 13),
-        (0, 10),
-        (10, 10),
-        (20, 5),
-    ]
-
-
-def test_a_split_target_below_one_byte_is_refused() -> None:
-    with pytest.raises(InputError, match="split target 0"):
-        collect_units([("a", 1, 1)]).split(0)
-
-
-@given(st.lists(st.integers(0, 1000), max_size=20), st.integers(1, 300))
-def test_splitting_keeps_every_byte_of_every_file_once(lengths: list[int], target: int) -> None:
-    units = collect_units([(f"f{i}", length, 1) for i, length in enumerate(lengths)])
-    parts = units.split(target)
-    covered: dict[str, int] = {}
-    for path, start, length in zip(parts.paths.to_pylist(), parts.starts.tolist(), parts.lengths.tolist(), strict=True):
-        assert start == covered.get(path, 0)
-        assert length <= target
-        covered[path] = start + length
-    assert covered == {f"f{i}": length for i, length in enumerate(lengths)}

@@ -56,7 +56,7 @@ def compare(units: UnitTable, task_counts: Iterable[int]) -> list[Comparison]:
     """Assigns the units with both strategies for every task count.
 
     Default deals in discovery order, greedy in its stable order. A whole file is never split, so that the largest file
-    bounds both; compare ``units.split(…)`` to see what splitting would do.
+    bounds both; compare the parts of the split files to see what splitting would do.
 
     Raises:
         InputError: a task count below 1.

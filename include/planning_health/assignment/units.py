@@ -1,7 +1,6 @@
 """The work units of a scan: the files, or parts of files, that survive pruning.
 
-Sources of the rules: the planned-files feature of the Rust project datafusion-distributed (limit, exactness,
-order), and Iceberg's ``FileScanTask.split`` for cutting files at the split target.
+Source of the rules (limit, exactness, order): planned files of the Rust project datafusion-distributed.
 """
 
 from __future__ import annotations
@@ -92,38 +91,6 @@ class UnitTable:
         keys = [(name, "ascending") for name in columns]
         return np.asarray(pc.sort_indices(pa.table(columns), sort_keys=keys), dtype=np.int64)
 
-    def split(self, target_bytes: int, split_offsets: pa.ListArray | None = None) -> UnitTable:
-        """Cuts every unit as Iceberg does: at its split offsets when it has them, else every ``target_bytes``.
-
-        Row counts of the parts are not known. Iceberg's bin packing joins neighbouring parts again up to the target;
-        the parts here are the finest that a reader can be given.
-
-        Args:
-            target_bytes: the split target, ``read.split.target-size``.
-            split_offsets: one list of ascending file offsets per unit, or null.
-
-        Raises:
-            InputError: the target is not positive.
-        """
-        if target_bytes <= 0:
-            raise InputError(f"split target {target_bytes}: expected at least 1 byte")
-        offsets = split_offsets.to_pylist() if split_offsets is not None else [None] * len(self)
-        row: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        for index, (start, length) in enumerate(zip(self.starts.tolist(), self.lengths.tolist(), strict=True)):
-            cuts = _cuts(start, length, target_bytes, offsets[index])
-            row.extend([index] * len(cuts))
-            starts.extend(cuts)
-            ends.extend([*cuts[1:], start + length])
-        begin = np.array(starts, dtype=np.uint64)
-        return UnitTable.from_arrays(
-            self.paths.take(pa.array(row, pa.int64())),
-            np.array(ends, dtype=np.uint64) - begin,
-            starts=begin,
-            planning_max_files=max(PLANNING_MAX_FILES, len(row)),
-        )
-
 
 @dataclass(frozen=True)
 class PlannedWork:
@@ -177,12 +144,3 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray | Sequence[object], kind: pa.D
         values = values.combine_chunks()
     array = values if isinstance(values, pa.Array) else pa.array(values, kind)
     return array if array.type == kind else array.cast(kind)
-
-
-def _cuts(start: int, length: int, target: int, offsets: Sequence[int] | None) -> list[int]:
-    """Where the parts of one unit begin; an empty unit stays one part."""
-    end = start + length
-    if offsets:
-        inside = [offset for offset in offsets if start < offset < end]
-        return [start, *inside]
-    return list(range(start, end, target)) or [start]
