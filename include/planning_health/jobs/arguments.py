@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planning_health.envelope import Envelope
-from planning_health.errors import PlanningHealthError
+from planning_health.errors import InputError, PlanningHealthError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
-from planning_health.settings import SettingsDocument, load_settings
+from planning_health.settings import SettingsDocument
+from planning_health.stages.discover import run_settings
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class JobArguments:
     """What the operator hands to a job.
 
     Attributes:
-        settings: the loaded settings.
+        settings: the settings that the run began with.
         run_folder: the Dag run's folder.
         table: the one table of a maintenance job; ``None`` for the measurement of all.
         request: a JSON document of the maintenance form; ``None`` for the measurement.
@@ -46,19 +47,22 @@ def parse_arguments() -> JobArguments:
     """Reads the job's command line.
 
     Raises:
-        InputError: for settings or a table name that cannot be read.
+        InputError: for a run that was not started, or a table name that cannot be read.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument("--settings", required=True)
+    parser.add_argument("--home", required=True)
     parser.add_argument("--dag-id", required=True)
     parser.add_argument("--run-id", required=True)
     parser.add_argument("--table")
     parser.add_argument("--request")
     values = parser.parse_args()
-    settings = load_settings(values.settings)
+    run_folder = RunFolder(values.home, values.dag_id, values.run_id)
+    settings = run_settings(run_folder)
+    if settings is None:
+        raise InputError(f"run {run_folder.url} has no settings.json: it was not started")
     return JobArguments(
         settings=settings,
-        run_folder=RunFolder(settings.home, values.dag_id, values.run_id),
+        run_folder=run_folder,
         table=TableName.parse(values.table) if values.table else None,
         request=values.request,
     )
