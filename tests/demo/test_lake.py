@@ -76,7 +76,7 @@ def test_a_day_of_orders_lies_inside_many_manifests(spark: SparkSession, demo_la
 
 def test_rewriting_orders_would_give_several_manifests(spark: SparkSession, demo_lake: list[TableName]) -> None:
     size = sum(manifest.length for manifest in manifests(spark, named("sales.orders")))
-    assert size / 65_536 >= 4
+    assert size / 40_960 >= 8
 
 
 def test_tickets_have_deleted_entries_beside_living_deletes(spark: SparkSession, demo_lake: list[TableName]) -> None:

@@ -322,7 +322,7 @@ DEMO_TABLES: Final = (
         _orders,
         "days(ordered_on)",
         # Small manifests let a repair cluster even so small a table into several of them.
-        _UNMERGED | {"commit.manifest.target-size-bytes": "65536"},
+        _UNMERGED | {"commit.manifest.target-size-bytes": "40960"},
     ),
     DemoTable(
         ("ops", "sensor_readings"),
