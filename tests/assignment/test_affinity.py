@@ -211,7 +211,7 @@ def test_membership_change_counts_what_leaves_its_home() -> None:
     assert leave.moved_keys == join.moved_keys == leave.moved_bytes == owned
     assert leave.moved_tasks == join.moved_tasks
     assert leave.share == home_share(hints, after)
-    assert leave.still_cached.at_home_bytes <= leave.share.at_home_bytes
+    assert leave.at_old_home.at_home_bytes <= leave.share.at_home_bytes
 
 
 def test_membership_change_needs_exactly_one_difference() -> None:

@@ -141,8 +141,7 @@ class MembershipChange:
         moved_bytes: their bytes, each file counted once with its largest weight.
         moved_tasks: tasks whose preferred worker is another one now.
         share: the share of bytes at home when tasks follow their new preference.
-        still_cached: the share of bytes that tasks read where the file was at home before the change, an upper limit of
-            what a cache could have kept.
+        at_old_home: the share of bytes that tasks now read on the worker that was the file's home before the change.
     """
 
     worker: str
@@ -150,7 +149,7 @@ class MembershipChange:
     moved_bytes: int
     moved_tasks: int
     share: HomeShare
-    still_cached: HomeShare
+    at_old_home: HomeShare
 
 
 def normalise_url(url: str) -> str:
@@ -245,7 +244,7 @@ def membership_change(hints: TaskHints, before: Ranking, after: Ranking) -> Memb
         moved_bytes=sum(largest[moved].tolist()),
         moved_tasks=int((old_tasks != new_tasks).sum()),
         share=_share_at(hints, new_home, new_tasks),
-        still_cached=_share_at(hints, old_home, new_tasks),
+        at_old_home=_share_at(hints, old_home, new_tasks),
     )
 
 
