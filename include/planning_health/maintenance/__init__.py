@@ -1,0 +1,1 @@
+"""Maintenance: proposals with predicted effects, guarded actions, and their exact verification."""

@@ -1,0 +1,264 @@
+"""What maintenance proposes for a table: the exact commands, how to undo them, and the predicted effect.
+
+Pure: everything comes from the recorded planning metadata, so the same measurement gives the same proposals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from planning_health.errors import InputError
+from planning_health.maintenance import commands
+from planning_health.maintenance.guards import spec_refusal
+from planning_health.maintenance.layout import FieldOverlap, Layout, layout_of
+from planning_health.maintenance.prediction import (
+    TARGET_SIZE_PROPERTY,
+    RewritePrediction,
+    predict_rewrite_manifests,
+    target_size,
+)
+from planning_health.maintenance.properties import PropertyPlan
+from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.metadata import PlanningMetadata
+
+OPEN_COST_BYTES: Final = 64 * 1024
+"""What opening a manifest costs beside reading it, in bytes that could be read meanwhile."""
+
+WORTHWHILE: Final = 0.05
+"""The share of the planning cost that a rewrite must save; less is noise, and the next commit undoes it."""
+
+
+@dataclass(frozen=True)
+class SpecDecision:
+    """What is to be done about one spec's manifests.
+
+    Attributes:
+        base: the planning metadata that the decision is about.
+        prediction: the rewrite's effect; ``None`` where it is refused or would do nothing.
+        worthwhile: whether it is to be run.
+        reason: why, or why not.
+        refused: the spec cannot be rewritten at all.
+    """
+
+    spec_id: int
+    base: PlanningMetadata
+    prediction: RewritePrediction | None
+    worthwhile: bool
+    reason: str
+    refused: bool = False
+
+
+def lookup_cost(layout: Layout, spec_id: int, metadata: PlanningMetadata) -> float:
+    """What planning a query on the spec costs on average, in bytes.
+
+    The mean over its partition fields of an equality lookup's opened manifests; a scan of all of them where there is
+    no field with values. Delete manifests are always counted: a lookup seldom skips them.
+    """
+    fields = [overlap for overlap in layout.overlap if overlap.spec_id == spec_id and overlap.mean is not None]
+    mine = metadata.manifests.filter(pc.equal(metadata.manifests["partition_spec_id"], spec_id))
+    if fields:
+        lookups = [_field_cost(field) for field in fields]
+        mine = mine.filter(pc.not_equal(mine["content"], 0))
+        return sum(lookups) / len(lookups) + _scan_cost(mine)
+    return _scan_cost(mine)
+
+
+def _field_cost(field: FieldOverlap) -> float:
+    return (field.mean or 0.0) * OPEN_COST_BYTES + (field.mean_bytes or 0.0)
+
+
+def _scan_cost(manifests: Any) -> float:
+    return float(len(manifests) * OPEN_COST_BYTES + (pc.sum(manifests["length"]).as_py() or 0))
+
+
+def decide_spec(metadata: PlanningMetadata, spec_id: int, target: int, sort_by: Sequence[str]) -> SpecDecision:
+    """Whether a rewrite of one spec pays, by its prediction."""
+    refusal = spec_refusal(metadata, spec_id) or _sort_refusal(metadata, spec_id, sort_by)
+    if refusal:
+        return SpecDecision(spec_id, metadata, None, False, refusal, refused=True)
+    prediction = predict_rewrite_manifests(metadata, spec_id, target, sort_by)
+    if not prediction.rewrites:
+        count = _manifests_of(metadata, spec_id)
+        return SpecDecision(
+            spec_id, metadata, None, False, f"spec {spec_id} has {count} manifest(s): nothing to merge or split"
+        )
+    before, after = layout_of(metadata), layout_of(prediction.metadata)
+    costs = lookup_cost(before, spec_id, metadata), lookup_cost(after, spec_id, prediction.metadata)
+    counts = before.manifests_by_spec[spec_id], after.manifests_by_spec.get(spec_id, 0)
+    effect = (
+        f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
+        f"{before.metadata_bytes:,} → {after.metadata_bytes:,} bytes of manifests, "
+        f"planning cost of a lookup × {costs[1] / costs[0] if costs[0] else 1:.2f}"
+    )
+    if costs[1] <= costs[0] * (1 - WORTHWHILE):
+        return SpecDecision(spec_id, metadata, prediction, True, effect)
+    if after.metadata_bytes <= before.metadata_bytes * (1 - WORTHWHILE) and costs[1] <= costs[0]:
+        return SpecDecision(spec_id, metadata, prediction, True, effect)
+    return SpecDecision(spec_id, metadata, prediction, False, f"nothing would improve ({effect})")
+
+
+def _manifests_of(metadata: PlanningMetadata, spec_id: int) -> int:
+    return int(pc.sum(pc.equal(metadata.manifests["partition_spec_id"], spec_id)).as_py() or 0)
+
+
+def _sort_refusal(metadata: PlanningMetadata, spec_id: int, sort_by: Sequence[str]) -> str | None:
+    names = [field.name for field in metadata.info.specs[spec_id].fields]
+    unknown = [name for name in sort_by if name not in names]
+    if unknown:
+        known = ", ".join(map(repr, names)) or "none"
+        return (
+            f"sort field(s) {', '.join(map(repr, unknown))} are not partition fields of spec {spec_id}; it has {known}"
+        )
+    if len(set(sort_by)) != len(sort_by):
+        return f"sort fields {list(sort_by)} name a field twice"
+    odd = [name for name in sort_by if "." in name or "`" in name]
+    if odd:
+        return f"Iceberg cannot sort by a partition field with a dot or back quote in its name ({odd[0]!r})"
+    return None
+
+
+def used_specs(metadata: PlanningMetadata) -> list[int]:
+    """The specs that have manifests in the measured snapshot, sorted."""
+    return sorted(set(metadata.manifests["partition_spec_id"].to_pylist()))
+
+
+def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest) -> list[SpecDecision]:
+    """Decisions on the requested spec, or on every spec with manifests, each on top of the ones before it.
+
+    Raises:
+        InputError: when the table has no such spec, or no spec that could be sorted as requested.
+    """
+    _check_request(metadata, request)
+    target = request.target_manifest_bytes or target_size(metadata.info.properties)
+    specs = [request.spec_id] if request.spec_id is not None else used_specs(metadata)
+    decisions: list[SpecDecision] = []
+    state = metadata
+    for spec_id in specs:
+        decision = decide_spec(state, spec_id, target, request.sort_by)
+        decisions.append(decision)
+        if decision.worthwhile and decision.prediction is not None:
+            state = decision.prediction.metadata
+    return decisions
+
+
+def _check_request(metadata: PlanningMetadata, request: MaintenanceRequest) -> None:
+    specs = metadata.info.specs
+    if request.spec_id is not None and request.spec_id not in specs:
+        raise InputError(f"spec {request.spec_id} does not exist; expected one of {', '.join(map(str, sorted(specs)))}")
+    candidates = [request.spec_id] if request.spec_id is not None else sorted(specs)
+    refusals = [_sort_refusal(metadata, spec_id, request.sort_by) for spec_id in candidates]
+    if request.sort_by and all(refusals):
+        raise InputError(str(refusals[-1]))
+
+
+def layout_json(metadata: PlanningMetadata) -> dict[str, Any]:
+    """A snapshot's layout in numbers."""
+    layout = layout_of(metadata)
+    return {
+        "snapshot_id": metadata.info.snapshot_id,
+        "manifests": layout.manifests,
+        "data_manifests": layout.data_manifests,
+        "delete_manifests": layout.delete_manifests,
+        "metadata_bytes": layout.metadata_bytes,
+        "overlap": [asdict(field) for field in layout.overlap],
+    }
+
+
+def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, Any]:
+    """The difference between two states of a table, measured or predicted, in the result's shape."""
+    earlier, later = layout_of(before), layout_of(after)
+    means = {(field.spec_id, field.field): field.mean for field in later.overlap}
+    return {
+        "manifests_before": earlier.manifests,
+        "manifests_after": later.manifests,
+        "metadata_bytes_before": earlier.metadata_bytes,
+        "metadata_bytes_after": later.metadata_bytes,
+        "overlap": [
+            {
+                "spec_id": field.spec_id,
+                "field": field.field,
+                "mean_before": field.mean,
+                "mean_after": means.get((field.spec_id, field.field)),
+            }
+            for field in earlier.overlap
+        ],
+        "queries": [],
+    }
+
+
+def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision) -> dict[str, Any]:
+    """The proposal to rewrite one spec's manifests."""
+    if decision.prediction is None:
+        raise ValueError("only a predicted rewrite can be proposed")
+    metadata, info = decision.base, decision.base.info
+    undo = [commands.rollback(info.name, info.snapshot_id)] if info.snapshot_id is not None else []
+    return {
+        "id": f"rewrite_manifests_spec_{decision.spec_id}",
+        "action": "rewrite_manifests",
+        "title": f"Rewrite the manifests of spec {decision.spec_id}",
+        "why": decision.reason,
+        "spec_id": decision.spec_id,
+        "sort_by": list(request.sort_by),
+        "commands": [commands.rewrite_manifests(info.name, decision.spec_id, request.sort_by)],
+        "undo": undo,
+        "predicted": effect_of(metadata, decision.prediction.metadata),
+        "risk": _rewrite_risk(metadata),
+        "params": {
+            "actions": ["rewrite_manifests"],
+            "spec_id": decision.spec_id,
+            "sort_by": list(request.sort_by),
+            "target_manifest_bytes": request.target_manifest_bytes,
+        },
+    }
+
+
+def _rewrite_risk(metadata: PlanningMetadata) -> str:
+    parts = [
+        "Metadata only: no data file is touched, and rows, files and sequence numbers are compared before and after.",
+        "Undo it only while no other commit has followed: a rollback would lose that commit.",
+    ]
+    if metadata.info.properties.get("commit.manifest-merge.enabled", "true").lower() != "false":
+        parts.append(
+            f"Later appends merge small manifests up to {TARGET_SIZE_PROPERTY} and can undo the clustering; lower it "
+            "or set commit.manifest-merge.enabled = false."
+        )
+    if metadata.info.metadata.format_version >= 3:
+        parts.append("Format version 3: next-row-id grows with the rewrite; row ids themselves stay.")
+    return " ".join(parts)
+
+
+def property_proposal(metadata: PlanningMetadata, request: MaintenanceRequest, plan: PropertyPlan) -> dict[str, Any]:
+    """The proposal to set properties."""
+    return {
+        "id": "set_properties",
+        "action": "set_properties",
+        "title": "Set table properties",
+        "why": "; ".join(
+            f"{change.key}: {change.before or 'not set'} → {change.after or 'not set'}" for change in plan.changes
+        ),
+        "spec_id": None,
+        "sort_by": [],
+        "commands": plan.commands(metadata.info.name),
+        "undo": plan.undo(metadata.info.name),
+        "predicted": effect_of(metadata, metadata),
+        "risk": "Metrics modes change new files only: existing manifest entries keep their statistics, and "
+        "rewrite_manifests copies them as they are. " + " ".join(plan.notes),
+        "params": {
+            "actions": ["set_properties"],
+            "metrics_default": request.metrics_default,
+            "metrics_columns": request.metrics_columns,
+            "target_manifest_bytes": request.target_manifest_bytes,
+        },
+    }
+
+
+def headline_of(predicted: Mapping[str, Any]) -> dict[str, int | float | None]:
+    """The headline numbers of an effect."""
+    return {
+        name: predicted[name]
+        for name in ("manifests_before", "manifests_after", "metadata_bytes_before", "metadata_bytes_after")
+    }

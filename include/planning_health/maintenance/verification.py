@@ -1,0 +1,186 @@
+"""Compares two snapshots of a table exactly: the proof that a metadata rewrite changed nothing but the layout."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict
+
+from planning_health.maintenance.layout import live_files
+from planning_health.metadata.model import DATA, DELETED, DELETES, PlanningMetadata
+
+_MAX_EXAMPLES: Final = 3
+_LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
+"""Where an entry stands: the rewrite's whole purpose."""
+
+_IDENTITY: Final = ("file_path", "content", "content_offset")
+"""What makes an entry the same one: deletion vectors share a Puffin file."""
+
+_ORDER: Final = (*_IDENTITY, "spec_id", "sequence_number", "file_sequence_number", "snapshot_id")
+
+
+class Check(BaseModel):
+    """One thing that was compared."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    success: bool
+    observed: Any = None
+    expected: Any = None
+
+
+class VerificationReport(BaseModel):
+    """The outcome of comparing two snapshots."""
+
+    model_config = ConfigDict(frozen=True)
+
+    before_snapshot_id: int | None
+    after_snapshot_id: int | None
+    checks: list[Check]
+
+    @property
+    def success(self) -> bool:
+        """Whether every check held."""
+        return all(check.success for check in self.checks)
+
+    def failures(self) -> str:
+        """The failed checks in one line."""
+        return "; ".join(
+            f"{check.name}: {check.observed}, expected {check.expected}" for check in self.checks if not check.success
+        )
+
+    def with_check(self, check: Check) -> VerificationReport:
+        """The report with one more check."""
+        return self.model_copy(update={"checks": [*self.checks, check]})
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a result file holds it."""
+        return {"success": self.success, **self.model_dump()}
+
+
+def compare_snapshots(before: PlanningMetadata, after: PlanningMetadata) -> VerificationReport:
+    """Compares what two recorded snapshots of one table hold.
+
+    Equal must be: the set of live data and delete files with their content, spec, partition, rows, size, snapshot id,
+    both sequence numbers and recorded statistics; the statistics of all other columns, by their bytes. A row id that
+    a file had stays; a file without one may get it (v3 upgraded from v2). Every manifest of the later snapshot must
+    have the size and the counts that the manifest list says.
+
+    Args:
+        before: the earlier snapshot.
+        after: the later one; its recording is the proof that each of its manifests can be read.
+    """
+    uuids = before.info.table_uuid, after.info.table_uuid
+    checks = [_equal("the same table", uuids[1], uuids[0])]
+    checks += _compare_files("data files", before.data_files, after.data_files, before.info.format_version)
+    checks += _compare_files("delete files", before.delete_files, after.delete_files, before.info.format_version)
+    checks += [_statistics("data", before, after, DATA), _statistics("delete", before, after, DELETES)]
+    checks += _manifests(after)
+    return VerificationReport(
+        before_snapshot_id=before.info.snapshot_id, after_snapshot_id=after.info.snapshot_id, checks=checks
+    )
+
+
+def _equal(name: str, observed: Any, expected: Any) -> Check:
+    return Check(name=name, success=observed == expected, observed=observed, expected=expected)
+
+
+def _none(name: str, offenders: list[str]) -> Check:
+    """A check that nothing offends; a few offenders are named."""
+    shown = ", ".join(offenders[:_MAX_EXAMPLES])
+    observed = f"{len(offenders)} ({shown})" if offenders else 0
+    return Check(name=name, success=not offenders, observed=observed, expected=0)
+
+
+def _ordered(files: pa.Table) -> pa.Table:
+    return live_files(files).sort_by([(name, "ascending") for name in _ORDER])
+
+
+def _compare_files(label: str, before: pa.Table, after: pa.Table, format_version: int) -> list[Check]:
+    earlier, later = _ordered(before), _ordered(after)
+    checks = [
+        _equal(f"number of {label}", len(later), len(earlier)),
+        _equal(f"rows in {label}", pc.sum(later["record_count"]).as_py(), pc.sum(earlier["record_count"]).as_py()),
+    ]
+    if not all(earlier[name].equals(later[name]) for name in _IDENTITY):
+        lost = set(earlier["file_path"].to_pylist()) - set(later["file_path"].to_pylist())
+        added = set(later["file_path"].to_pylist()) - set(earlier["file_path"].to_pylist())
+        same = Check(name=f"the same {label}", success=False, observed="another set", expected="the same set")
+        return [*checks, same, _none(f"{label} lost", sorted(lost)), _none(f"{label} added", sorted(added))]
+    attributes = [name for name in earlier.column_names if name not in _LAYOUT and name != "first_row_id"]
+    compared = [name for name in attributes if "." not in name or name in later.column_names]
+    changed = [name for name in compared if not earlier[name].equals(later[name])]
+    return [
+        *checks,
+        Check(name=f"the same {label}", success=True, observed=len(later), expected=len(earlier)),
+        _none(f"attributes of {label} changed", changed),
+        _row_ids(label, earlier, later, format_version),
+    ]
+
+
+def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:
+    """A known first row id stays; an unknown one may be assigned from format version 3 on."""
+    had = pc.is_valid(earlier["first_row_id"])
+    changed = pc.and_(had, pc.fill_null(pc.not_equal(earlier["first_row_id"], later["first_row_id"]), True))
+    if format_version < 3:
+        changed = pc.or_(changed, pc.and_(pc.invert(had), pc.is_valid(later["first_row_id"])))
+    return _none(f"first row ids of {label} changed", later.filter(changed)["file_path"].to_pylist())
+
+
+def _statistics(label: str, before: PlanningMetadata, after: PlanningMetadata, content: int) -> Check:
+    """Bytes of all columns' statistics: the same, or fewer where DELETED entries were dropped with theirs."""
+    earlier, dropped_from = _statistics_bytes(before, content)
+    later, remaining = _statistics_bytes(after, content)
+    success = later == earlier if remaining == dropped_from else later.keys() <= earlier.keys()
+    if success and remaining != dropped_from:
+        success = all(count <= earlier[column] for column, count in later.items())
+    return Check(
+        name=f"statistics in {label} manifests (bytes before compression)",
+        success=success,
+        observed=sum(later.values()),
+        expected=sum(earlier.values()),
+    )
+
+
+def _statistics_bytes(metadata: PlanningMetadata, content: int) -> tuple[dict[int, int], int]:
+    manifests = metadata.manifests.filter(pc.equal(metadata.manifests["content"], content))
+    total: dict[int, int] = {}
+    for columns in manifests["statistics_bytes"].to_pylist():
+        for column in columns or ():
+            total[column["field_id"]] = total.get(column["field_id"], 0) + column["bytes"]
+    return total, pc.sum(manifests["entries_deleted"]).as_py() or 0
+
+
+def _manifests(after: PlanningMetadata) -> list[Check]:
+    rows = after.manifests.select(
+        ["path", "length", "file_size", "ordinal", "content", "min_sequence_number"]
+        + [f"{kind}_files_count" for kind in ("added", "existing", "deleted")]
+        + [f"entries_{kind}" for kind in ("added", "existing", "deleted")]
+    ).to_pylist()
+    lowest = _lowest_sequence_numbers(after.data_files) | _lowest_sequence_numbers(after.delete_files)
+    return [
+        Check(name="manifests read", success=True, observed=len(rows), expected=len(rows)),
+        _none("manifests of another size than listed", [r["path"] for r in rows if r["length"] != r["file_size"]]),
+        _none("manifests with other counts than listed", [r["path"] for r in rows if not _counts_agree(r)]),
+        _none(
+            "manifests whose minimum sequence number is too high",
+            [r["path"] for r in rows if lowest.get(r["ordinal"], r["min_sequence_number"]) < r["min_sequence_number"]],
+        ),
+        _equal("manifests listed once", len({r["path"] for r in rows}), len(rows)),
+    ]
+
+
+def _counts_agree(row: dict[str, Any]) -> bool:
+    return all(
+        row[f"{kind}_files_count"] in (None, row[f"entries_{kind}"]) for kind in ("added", "existing", "deleted")
+    )
+
+
+def _lowest_sequence_numbers(files: pa.Table) -> dict[int, int]:
+    """The lowest data sequence number of each manifest's live entries."""
+    live = files.filter(pc.not_equal(files["status"], DELETED))
+    grouped = live.group_by("manifest_ordinal").aggregate([("sequence_number", "min")])
+    return dict(zip(grouped["manifest_ordinal"].to_pylist(), grouped["sequence_number_min"].to_pylist(), strict=True))
