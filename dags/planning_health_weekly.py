@@ -1,17 +1,96 @@
-"""### Weekly planning health
+"""### Planning health, every week.
 
-Measures every Iceberg table that the settings include, says which manifests slow query planning down, and writes the
-weekly report.
+Measures every Iceberg table that the settings include, says which manifests slow query planning down, proposes
+repairs with their predicted effect, and writes the weekly report (`reports/latest/` in the home folder). It reads the
+tables and changes none; the only table it writes is the history.
+
+**Steps.** `discover` lists the tables · `measure` records their planning metadata in one Spark application ·
+`validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
+`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `conclude`.
+
+**When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
+table never stops the others, and the report shows it with its reason.
+
+- *`discover` failed*: a catalog cannot be reached, or the settings are wrong. The message names the catalog or the key.
+- *`measure` failed*: Spark could not start (connection, Java, packages), or no table could be measured. Spark's log is
+  in the task's log. Clear the task: measuring again is safe.
+- *A table's task failed*: its message is the reason. Fix the cause and clear that task and those below it.
+- *A table that must not fail the run* (known to be broken): `tolerate_failure: true` in its rule of the settings.
+- *`report` failed*: clear it; it is rebuilt from the stored results, nothing is measured again.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
 
-from airflow.sdk import dag, task
-from planning_run import finish, planning_run
+from airflow.sdk import dag, task, task_group
+
+from planning_assets import MEASUREMENT, REPORT
+from planning_health.maintenance.request import MaintenanceRequest
+from planning_run import BY_TABLE, Result, measured_tables, step, table_step
 from spark_job_operator import SparkJobOperator
+
+
+@task
+def discover() -> Result:
+    return step("discover")
+
+
+@task
+def validate() -> Result:
+    return step("validate")
+
+
+@task(trigger_rule="all_done")
+def tables() -> list[str]:
+    return measured_tables()
+
+
+@task(map_index_template=BY_TABLE)
+def diagnose(table: str) -> Result:
+    return table_step("diagnose", table)
+
+
+@task(map_index_template=BY_TABLE)
+def simulate_planning(table: str) -> Result:
+    return table_step("simulate_planning", table)
+
+
+@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+def simulate_assignment(table: str) -> Result:
+    return table_step("simulate_assignment", table)
+
+
+@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+def simulate_plan_tasks(table: str) -> Result:
+    return table_step("simulate_plan_tasks", table)
+
+
+@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+def propose(table: str) -> Result:
+    return table_step("propose", table, request=MaintenanceRequest())
+
+
+@task(trigger_rule="all_done")
+def append_history() -> Result:
+    return step("append_history")
+
+
+@task(trigger_rule="all_done", outlets=[REPORT])
+def report() -> Result:
+    return step("report")
+
+
+@task(trigger_rule="all_done", retries=0)
+def conclude() -> Result:
+    return step("conclude", required=("discovery", "measure", "validation", "history", "report"))
+
+
+@task_group
+def table_health(table: str) -> None:
+    planning = simulate_planning(table)
+    planning >> [simulate_assignment(table), simulate_plan_tasks(table)]
+    [diagnose(table), planning] >> propose(table)
 
 
 @dag(
@@ -19,19 +98,18 @@ from spark_job_operator import SparkJobOperator
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
+    dagrun_timeout=timedelta(hours=12),
     doc_md=__doc__,
     tags=["iceberg", "planning-health"],
-    default_args={"owner": "data-platform"},
+    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
 )
 def planning_health_weekly() -> None:
-    @task
-    def discover() -> dict[str, Any]:
-        from planning_health.stages.discover import discover as stage
-
-        with planning_run() as (settings, folder):
-            return finish(stage(settings, folder))
-
-    discover() >> SparkJobOperator(task_id="measure", job="measure")
+    measure = SparkJobOperator(
+        task_id="measure", job="measure", outlets=[MEASUREMENT], execution_timeout=timedelta(hours=6)
+    )
+    measured = tables()
+    discover() >> measure >> validate() >> measured
+    table_health.expand(table=measured) >> append_history() >> report() >> conclude()
 
 
 planning_health_weekly()

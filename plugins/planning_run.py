@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from planning_health.errors import InputError
+from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings
 from planning_health.settings.load import DEMO_SETTINGS, SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection
+    from airflow.sdk import Connection, Context
 
     from planning_health.envelope import Envelope
     from planning_health.settings.models import SecretReference
+
+Result = Any
+"""A step's envelope as an XCom: a dictionary, but not annotated as one, or Airflow would push each key by itself."""
+
+BY_TABLE: Final = "{{ task.op_kwargs['table'] }}"
+"""Names a mapped task by its table."""
 
 
 def settings_file() -> str:
@@ -28,10 +36,47 @@ def settings_file() -> str:
     return str(Path(os.environ.get(SETTINGS_VARIABLE) or DEMO_SETTINGS).resolve())
 
 
-def run_folder(settings: SettingsDocument, context: Mapping[str, Any]) -> RunFolder:
-    """The folder of the Dag run that a task belongs to."""
-    dag_run = context["dag_run"]
-    return RunFolder(settings.home, dag_run.dag_id, dag_run.run_id)
+def settings_and_folder(context: Context) -> tuple[SettingsDocument, RunFolder]:
+    """The settings that the task's Dag run began with (before its first step: the current ones), and its folder.
+
+    Raises:
+        InputError: when the settings file cannot be used.
+    """
+    from planning_health.stages.run_record import run_settings
+
+    settings, dag_run = load_settings(settings_file()), context["dag_run"]
+    folder = RunFolder(settings.home, dag_run.dag_id, dag_run.run_id)
+    return run_settings(folder) or settings, folder
+
+
+def form_fields() -> dict[str, Any]:
+    """What the form of the running task's Dag run holds, defaults included."""
+    return dict(get_current_context()["params"])
+
+
+def step(name: str, **options: Any) -> Result:
+    """Runs a step of the whole run, ``planning_health.stages.<name>``, and ends the task as it ended."""
+    with planning_run() as (settings, folder):
+        return finish(_stage(name)(settings, folder, **options))
+
+
+def table_step(name: str, table: str, **options: Any) -> Result:
+    """Runs a step for one table, ``planning_health.stages.<name>``, and ends the task as it ended."""
+    with planning_run() as (settings, folder):
+        return finish(_stage(name)(settings, folder, TableName.parse(table), **options))
+
+
+def measured_tables() -> list[str]:
+    """The names of the tables that the run's measurement dealt with."""
+    with planning_run() as (_, folder):
+        names: list[str] = folder.require_result("measure").data["tables"]
+        return names
+
+
+def _stage(name: str) -> Callable[..., Envelope]:
+    """The library's function, imported in the task: Spark, pandas and Great Expectations stay out of Dag parsing."""
+    function: Callable[..., Envelope] = getattr(importlib.import_module(f"planning_health.stages.{name}"), name)
+    return function
 
 
 @contextmanager
@@ -42,9 +87,9 @@ def planning_run() -> Iterator[tuple[SettingsDocument, RunFolder]]:
         AirflowFailException: for bad input or settings: trying again would not help.
     """
     try:
-        settings = load_settings(settings_file())
+        settings, folder = settings_and_folder(get_current_context())
         with environment(connection_secrets(settings)):
-            yield settings, run_folder(settings, get_current_context())
+            yield settings, folder
     except InputError as error:
         raise AirflowFailException(str(error)) from error
 
@@ -102,16 +147,24 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def finish(envelope: Envelope) -> dict[str, Any]:
+def finish(envelope: Envelope) -> Result:
     """Ends a task as its step ended: the envelope becomes the XCom, and a step that failed fails the task.
 
     Raises:
         AirflowFailException: the step failed; its result is stored, so that later steps report the reason.
         AirflowSkipException: the step had nothing to work on.
     """
-    value: dict[str, Any] = envelope.model_dump()
+    context = get_current_context()
+    value = envelope.model_dump()
     if envelope.status == "ok":
+        describe_assets(context, value)
         return value
-    get_current_context()["ti"].xcom_push("return_value", value)
+    context["ti"].xcom_push("return_value", value)
     ending = AirflowSkipException if envelope.status == "skipped" else AirflowFailException
     raise ending(envelope.reason or f"{envelope.kind} {envelope.status}")
+
+
+def describe_assets(context: Context, envelope: dict[str, Any]) -> None:
+    """Attaches the envelope's numbers and path to the asset events of the task."""
+    for outlet in context["task"].outlets:
+        context["outlet_events"][outlet].extra = {key: envelope[key] for key in ("run_id", "table", "headline", "path")}

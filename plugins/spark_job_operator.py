@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
-from planning_run import connection_secrets, environment, require_connection, run_folder, settings_file
 
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument, load_settings
+from planning_run import (
+    connection_secrets,
+    describe_assets,
+    environment,
+    require_connection,
+    settings_and_folder,
+    settings_file,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -25,8 +32,9 @@ if TYPE_CHECKING:
 
 JobName = Literal["measure", "propose", "act"]
 
-RESULT_KINDS: Final[dict[JobName, str]] = {"measure": "measure", "propose": "proposal", "act": "action"}
-"""The kind of result file that each job leaves."""
+_RUN_RESULTS: Final[dict[JobName, str]] = {"measure": "measure"}
+_TABLE_RESULTS: Final[dict[JobName, str]] = {"propose": "proposal", "act": "action"}
+"""The kind of result file that each job leaves: one for the run, or one for its table."""
 
 _CONNECTION_HINT: Final = (
     "create it under Admin > Connections (type Spark; host local[*], spark://host:7077, yarn or k8s://https://host), "
@@ -40,7 +48,7 @@ _SPARK_DEFAULTS: Final = {
 }
 
 
-class SparkJobOperator(SparkSubmitOperator):
+class SparkJobOperator(SparkSubmitOperator):  # type: ignore[misc] # the provider is not typed
     """Runs one of the jobs in ``planning_health.jobs`` with spark-submit and returns its envelope.
 
     The master comes from the Airflow connection that the settings name; a missing connection is an error. Spark's
@@ -81,9 +89,8 @@ class SparkJobOperator(SparkSubmitOperator):
         from planning_health.catalogs.java import require_java
 
         try:
-            settings = load_settings(settings_file())
+            settings, folder = settings_and_folder(context)
             table = TableName.parse(self.table) if self.table else None
-            folder = run_folder(settings, context)
             require_java()
         except InputError as error:
             raise AirflowFailException(str(error)) from error
@@ -98,7 +105,9 @@ class SparkJobOperator(SparkSubmitOperator):
             if result is not None and result.reason and _is_of_this_attempt(result, before):
                 raise AirflowException(f"job {self.job!r} failed: {result.reason}") from error
             raise
-        return self._judge(folder, _read(folder, self.job, table), before)
+        envelope = self._judge(folder, _read(folder, self.job, table), before)
+        describe_assets(context, envelope)
+        return envelope
 
     def _variables(self, settings: SettingsDocument) -> dict[str, str]:
         """The environment of spark-submit: the interpreter, and the secrets kept in Airflow connections."""
@@ -107,7 +116,7 @@ class SparkJobOperator(SparkSubmitOperator):
         if secrets and connection.extra_dejson.get("deploy-mode") == "cluster":
             raise AirflowFailException(
                 f"connection {self._conn_id!r} deploys the driver in the cluster, where secrets of Airflow connections "
-                "cannot follow: give the driver an environment variable and name it in the settings (secrets: {key: {env: …}})"
+                "cannot follow: give the driver an environment variable, and name it in the settings (secrets, env)"
             )
         own_binaries = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(sys.executable).parent}"
         return secrets | {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable), "PATH": own_binaries}
@@ -119,7 +128,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.py_files = settings.spark.py_files
         self._archives = settings.spark.archives
         self.application_args = [
-            *("--settings", settings_file()),
+            *("--home", folder.home),
             *("--dag-id", folder.dag_id),
             *("--run-id", folder.run_id),
             *(("--table", str(table)) if table else ()),
@@ -131,8 +140,10 @@ class SparkJobOperator(SparkSubmitOperator):
             raise AirflowException(f"job {self.job!r} ended without a result: Spark's log above says more")
         if result.run_id != folder.run_id:
             raise AirflowException(f"result {result.path} is of run {result.run_id!r}, expected {folder.run_id!r}")
-        if result.status == "failed":
-            raise AirflowException(f"job {self.job!r} failed: {result.reason}")
+        if result.status != "ok":
+            # What a maintenance job decided stands: it has repeated by itself what can be repeated.
+            ending = AirflowFailException if self.job in _TABLE_RESULTS else AirflowException
+            raise ending(f"job {self.job!r} {result.status}: {result.reason}")
         return result.envelope().model_dump()
 
 
@@ -147,7 +158,9 @@ def _application(job: JobName) -> str:
 def _read(folder: RunFolder, job: JobName, table: TableName | None) -> ResultFile | None:
     """The job's result file; a damaged one counts as none."""
     try:
-        return folder.read_result(RESULT_KINDS[job], table)
+        if job in _RUN_RESULTS:
+            return folder.read_result(_RUN_RESULTS[job])
+        return folder.read_result(_TABLE_RESULTS[job], table)
     except WorkFailedError:
         return None
 

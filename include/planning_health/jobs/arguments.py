@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from planning_health.envelope import Envelope
 from planning_health.errors import InputError, PlanningHealthError
 from planning_health.identifiers import TableName
+from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
-from planning_health.stages.discover import run_settings
+from planning_health.stages.run_record import run_settings
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,22 @@ class JobArguments:
         """The table of a job that works on one.
 
         Raises:
-            SystemExit: with status 2, when ``--table`` was left out.
+            InputError: when ``--table`` was left out.
         """
         if self.table is None:
-            sys.exit("--table is required for this job")
+            raise InputError("--table is required for this job")
         return self.table
+
+    def maintenance_request(self) -> MaintenanceRequest:
+        """The request of a maintenance job.
+
+        Raises:
+            InputError: when ``--request`` was left out or is not a maintenance request.
+        """
+        try:
+            return MaintenanceRequest.model_validate_json(self.request or "")
+        except ValidationError as error:
+            raise InputError(f"--request: {error.errors()[0]['msg']} (got {self.request!r})") from error
 
 
 def parse_arguments() -> JobArguments:

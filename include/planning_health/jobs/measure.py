@@ -1,4 +1,4 @@
-"""Spark job: measures all tables that the run discovered."""
+"""Spark job: measures all tables that the run discovered, or one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from planning_health.stages.measure import measure
 
 
 def job(arguments: JobArguments) -> Envelope:
-    """Measures every table of the run's discovery."""
-    found = arguments.run_folder.require_result(discover.KIND).data["tables"]
+    """Measures the given table, else every table of the run's discovery."""
     spark = spark_session(arguments.settings, "planning-health measure")
     try:
-        return measure(arguments.settings, arguments.run_folder, [TableName.parse(name) for name in found], spark=spark)
+        return measure(arguments.settings, arguments.run_folder, _tables(arguments), spark=spark)
     finally:
         spark.stop()
+
+
+def _tables(arguments: JobArguments) -> list[TableName]:
+    if arguments.table:
+        return [arguments.table]
+    return [TableName.parse(name) for name in arguments.run_folder.require_result(discover.KIND).data["tables"]]
 
 
 if __name__ == "__main__":

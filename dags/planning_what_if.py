@@ -1,0 +1,130 @@
+"""### What if?
+
+Simulates how queries on one table plan, how workers share the work, and how a planning server would hand it out, for
+predicates and workers of your choice. It reads the table's metadata and changes nothing.
+
+**Steps.** `read_form` validates the form · `measure` records the table's planning metadata (Spark) ·
+`simulate_planning`, `simulate_assignment`, `simulate_plan_tasks` · `report` · `conclude`. Each simulation's headline
+numbers are its XCom; `path` in it is the full result below the home folder.
+
+**When it fails.**
+
+- *`read_form` failed*: the message names the field and what was expected.
+- *`measure` failed*: no such table, or it cannot be measured; the message says why.
+- *`simulate_planning` failed*: a predicate cannot be understood; the message quotes it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from airflow.sdk import Param, dag, task
+
+from planning_forms import run_settings_and_tables, table_param
+from planning_run import Result, form_fields, planning_run, step, table_step
+from spark_job_operator import SparkJobOperator
+
+SETTINGS, TABLES = run_settings_and_tables()
+
+
+@task
+def read_form() -> str:
+    from planning_health.stages.forms import what_if_settings
+    from planning_health.stages.run_record import start_run
+
+    with planning_run() as (settings, folder):
+        table, asked = what_if_settings(settings, form_fields())
+        start_run(asked, folder)
+        return str(table)
+
+
+@task
+def simulate_planning() -> Result:
+    return table_step("simulate_planning", form_fields()["table"])
+
+
+@task(trigger_rule="all_done")
+def simulate_assignment() -> Result:
+    return table_step("simulate_assignment", form_fields()["table"])
+
+
+@task(trigger_rule="all_done")
+def simulate_plan_tasks() -> Result:
+    return table_step("simulate_plan_tasks", form_fields()["table"])
+
+
+@task(trigger_rule="all_done")
+def report() -> Result:
+    return step("report")
+
+
+@task(trigger_rule="all_done", retries=0)
+def conclude() -> Result:
+    return step("conclude", required=("measure", "report"))
+
+
+@dag(
+    schedule=None,
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    doc_md=__doc__,
+    tags=["iceberg", "planning-health"],
+    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
+    params={
+        "table": table_param(TABLES),
+        "predicates": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Predicates",
+            description_md="One WHERE clause a line, as in Spark SQL: "
+            "`ordered_on >= DATE'2026-05-01' AND country = 'DE'`. Empty: the table's configured queries, "
+            "else equality on each partition field.",
+        ),
+        "workers": Param(
+            SETTINGS.assignment.workers, type="integer", minimum=1, title="Workers", section="Work assignment"
+        ),
+        "partitions_per_task": Param(
+            SETTINGS.assignment.partitions_per_task,
+            type="integer",
+            minimum=1,
+            title="Partitions per task",
+            section="Work assignment",
+        ),
+        "tasks": Param(
+            SETTINGS.assignment.tasks,
+            type=["integer", "null"],
+            minimum=1,
+            title="Tasks",
+            description_md="Empty: one per worker.",
+            section="Work assignment",
+        ),
+        "strategy": Param(
+            SETTINGS.assignment.strategy,
+            type="string",
+            enum=["default", "greedy"],
+            title="Strategy",
+            section="Work assignment",
+        ),
+        "batch_size": Param(
+            SETTINGS.plan_tasks.batch_size,
+            type="integer",
+            minimum=0,
+            title="Tasks per plan task (batch size)",
+            section="Planning server",
+        ),
+        "replicas": Param(
+            SETTINGS.plan_tasks.replicas, type="integer", minimum=1, title="Replicas", section="Planning server"
+        ),
+    },
+)
+def planning_what_if() -> None:
+    measure = SparkJobOperator(
+        task_id="measure", job="measure", table="{{ params.table }}", execution_timeout=timedelta(hours=2)
+    )
+    simulations = [simulate_assignment(), simulate_plan_tasks()]
+    read_form() >> measure >> simulate_planning() >> simulations >> report() >> conclude()
+
+
+planning_what_if()

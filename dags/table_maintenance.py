@@ -1,0 +1,197 @@
+"""### Maintenance of one table.
+
+Sets table properties and rewrites manifests so that queries plan faster, with the effect predicted before and verified
+after. A **dry run** (the default) shows the exact changes and stops.
+
+**Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `describe`
+puts the proposal into words · `decide` goes on to `approve` (a person, under *Required actions*), straight to `act`
+(approval switched off), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites,
+verifies and measures again (Spark; one table at a time, by its pool) · `report` shows before and after · `conclude`.
+
+**When it fails.**
+
+- *`read_form` failed*: the message names the field and what was expected. Nothing was done.
+- *`propose` failed*: the table cannot be measured, or the request does not fit it (unknown column, spec, field).
+- *`approve` rejected or timed out*: the run ends well and the table is unchanged; the report says so.
+- *`act` failed*: read `conclude`. A *conflict* means that another writer kept committing: run it again at a quieter
+  time. *Verification failed* means that the new snapshot does not hold what the old one held: the message has the
+  command to roll back, good while that snapshot is still the current one. **Do not remove orphan files** until the
+  cause is known. Clearing `act` is safe: a rewrite that this run has already committed is not repeated.
+- *`act` is queued for ever*: the pool is missing. `airflow pools set planning_health_maintenance 1 "one table at a
+  time"`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Label, Param, dag, task
+
+from planning_assets import MAINTAINED_TABLE
+from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
+from planning_health.identifiers import TableName
+from planning_run import Result, form_fields, planning_run, step
+from spark_job_operator import SparkJobOperator
+
+SETTINGS, TABLES = run_settings_and_tables()
+MAINTENANCE = SETTINGS.maintenance
+
+
+@task
+def read_form() -> dict[str, Any]:
+    from planning_health.stages.forms import maintenance_request
+    from planning_health.stages.run_record import start_run
+
+    with planning_run() as (settings, folder):
+        _, request = maintenance_request(form_fields())
+        start_run(settings, folder)
+        return request.model_dump()
+
+
+@task
+def describe() -> str:
+    from planning_health.reports.proposal_text import proposal_text
+
+    with planning_run() as (_, folder):
+        return proposal_text(folder.require_result("proposal", TableName.parse(form_fields()["table"])))
+
+
+@task.branch
+def decide(proposal: dict[str, Any]) -> str:
+    form = form_fields()
+    if form["dry_run"] or not proposal["headline"]["proposals"]:
+        return "report"
+    return "approve" if form["approval"] and MAINTENANCE.approval == "required" else "act"
+
+
+@task(trigger_rule="all_done")
+def report() -> Result:
+    return step("report")
+
+
+@task(trigger_rule="all_done", retries=0)
+def conclude() -> Result:
+    return step("conclude", required=("report",))
+
+
+@dag(
+    schedule=None,
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    doc_md=__doc__,
+    tags=["iceberg", "planning-health"],
+    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
+    params={
+        "table": table_param(TABLES),
+        "actions": Param(
+            ["rewrite_manifests"],
+            type="array",
+            items={"type": "string", "enum": ["rewrite_manifests", "set_properties"]},
+            examples=["rewrite_manifests", "set_properties"],
+            values_display={
+                "rewrite_manifests": "Rewrite manifests (cluster them by partition)",
+                "set_properties": "Set table properties (statistics of new files, manifest size)",
+            },
+            title="Actions",
+            description_md="Properties are always set before manifests are rewritten.",
+        ),
+        "dry_run": Param(
+            True,
+            type="boolean",
+            title="Dry run",
+            description_md="Show the exact changes and their predicted effect, and **change nothing**.",
+        ),
+        "approval": Param(
+            True,
+            type="boolean",
+            title="Ask a person before acting",
+            description_md="Stops after the proposal until someone approves it. "
+            f"The settings have `maintenance.approval: {MAINTENANCE.approval}`; `off` there switches it off here too.",
+        ),
+        "spec_id": Param(
+            None,
+            type=["integer", "null"],
+            minimum=0,
+            title="Partition spec",
+            description_md="Id of the one spec whose manifests are rewritten; empty: each spec that gains by it.",
+            section="Rewrite manifests",
+        ),
+        "sort_by": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Sort by partition fields",
+            description_md="Partition **field** names, one a line, such as `ordered_on_day`; empty: all of the spec.",
+            section="Rewrite manifests",
+        ),
+        "target_manifest_bytes": Param(
+            None,
+            type=["integer", "null"],
+            minimum=1024,
+            title="Target size of a manifest, in bytes",
+            description_md="Sets `commit.manifest.target-size-bytes`; needs the action *set table properties*.",
+            section="Set table properties",
+        ),
+        "metrics_default": Param(
+            None,
+            type=["string", "null"],
+            examples=list(METRICS_MODES),
+            title="Statistics of columns, default",
+            description_md="`write.metadata.metrics.default`: `none`, `counts`, `truncate(N)` or `full`. "
+            "Concerns **new files only**.",
+            section="Set table properties",
+        ),
+        "metrics_columns": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Statistics of single columns",
+            description_md="One `column = mode` a line, such as `customer_id = truncate(16)`; "
+            "an empty mode removes the column's property.",
+            section="Set table properties",
+        ),
+    },
+)
+def table_maintenance() -> None:
+    form = read_form()
+    propose = SparkJobOperator(
+        task_id="propose",
+        job="propose",
+        table="{{ params.table }}",
+        request=form,
+        execution_timeout=timedelta(hours=2),
+    )
+    decision = decide(propose.output)
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject="Maintenance of {{ params.table }}",
+        body="{{ ti.xcom_pull('describe') }}",
+        defaults=ApprovalOperator.REJECT,  # no answer in time leaves the table unchanged
+        response_timeout=MAINTENANCE.approval_timeout,
+        retries=0,
+    )
+    act = SparkJobOperator(
+        task_id="act",
+        job="act",
+        table="{{ params.table }}",
+        request=form,
+        pool=MAINTENANCE.pool,
+        trigger_rule="none_failed_min_one_success",
+        outlets=[MAINTAINED_TABLE],
+        execution_timeout=timedelta(hours=6),
+        retries=2,
+        retry_exponential_backoff=True,
+    )
+    reported = report()
+
+    propose >> describe() >> decision
+    decision >> Label("dry run, or nothing to improve") >> reported
+    decision >> Label("approval required") >> approve >> act
+    decision >> Label("approval switched off") >> act
+    act >> reported >> conclude()
+
+
+table_maintenance()
