@@ -1,0 +1,127 @@
+"""The actions that were taken since the last report, collected from the folders of the runs that took them."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import fsspec
+
+from planning_health.envelope import ResultFile
+from planning_health.errors import WorkFailedError
+from planning_health.reports.effects import effect, effect_sentence
+from planning_health.reports.model import Action, ActionStep
+from planning_health.reports.reading import mapping, mappings, number, text
+from planning_health.reports.wording import parse_time, state_name, visible
+from planning_health.run_folder import CLI_DAG_ID, read_result
+
+MAINTENANCE_DAGS: Final = ("table_maintenance", CLI_DAG_ID)
+MAX_ACTIONS: Final = 200
+
+
+def actions_since(home: str, since: datetime | None) -> list[Action]:
+    """The actions of maintenance runs after ``since`` (all without it), the newest first; dry runs are left out.
+
+    A damaged result file is passed over: one run's trouble must not cost the report.
+    """
+    found = [_action(result) for result in _results(home) if not mapping(result.data).get("dry_run")]
+    recent = [action for action in found if since is None or _time(action.at) > since.timestamp()]
+    return sorted(recent, key=lambda action: (_time(action.at), action.table), reverse=True)[:MAX_ACTIONS]
+
+
+def _time(text_: str) -> float:
+    parsed = parse_time(text_)
+    return parsed.timestamp() if parsed else 0.0
+
+
+def _results(home: str) -> Iterator[ResultFile]:
+    filesystem, root = fsspec.url_to_fs(home)
+    for dag_id in MAINTENANCE_DAGS:
+        for path in sorted(filesystem.glob(f"{root.rstrip('/')}/runs/{dag_id}/*/tables/*/*/action.json")):
+            try:
+                result = read_result(home, posixpath.relpath(path, root.rstrip("/")))
+            except WorkFailedError:
+                continue
+            if result is not None and result.table:
+                yield result
+
+
+def _action(result: ResultFile) -> Action:
+    data = mapping(result.data)
+    state = text(data.get("state")) or ("done" if result.status == "ok" else result.status)
+    rows = effect(mapping(data.get("before")), mapping(data.get("predicted")), mapping(data.get("after")))
+    succeeded = state == "done"
+    steps = mappings(data.get("steps"))
+    sentence = effect_sentence(rows, measured=True) if succeeded else ""
+    reason = result.reason or _failure(data)
+    return Action(
+        table=visible(result.table),
+        run_id=visible(result.run_id),
+        dag_id=_dag_of(result.path),
+        started_at=min(
+            (text(step.get("started_at")) for step in steps if step.get("started_at")), default=result.created_at
+        ),
+        at=result.created_at,
+        state=state,
+        title=_title(data),
+        reason=visible(reason) if reason else None,
+        succeeded=succeeded,
+        steps=[_step(step) for step in steps],
+        effect=rows,
+        summary=sentence or _outcome(state, reason),
+        rollback=text(data.get("rollback")) or None,
+    )
+
+
+def _dag_of(path: str) -> str:
+    parts = path.split("/")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _title(data: Mapping[str, Any]) -> str:
+    named = [visible(text(step.get("step"))) for step in mappings(data.get("steps"))]
+    known = {
+        "set_properties": "table properties set",
+        "rewrite_manifests": "manifests rewritten",
+        "trim": "statistics trimmed",
+        "trim_statistics": "statistics trimmed",
+    }
+    done = [
+        known[name]
+        for name, step in zip(named, mappings(data.get("steps")), strict=True)
+        if name in known and step.get("status") in ("ok", "done")
+    ]
+    return (" and ".join(dict.fromkeys(done)) or "maintenance").capitalize()
+
+
+def _step(step: Mapping[str, Any]) -> ActionStep:
+    seconds = number(step.get("seconds"))
+    reason = text(step.get("reason"))
+    return ActionStep(
+        step=visible(text(step.get("step")).replace("_", " ")),
+        status=visible(text(step.get("status"))),
+        reason=visible(reason) if reason else None,
+        seconds=float(seconds) if seconds is not None else None,
+    )
+
+
+def _failure(data: Mapping[str, Any]) -> str | None:
+    bad = [
+        step for step in mappings(data.get("steps")) if step.get("reason") and step.get("status") not in ("ok", "done")
+    ]
+    return text(bad[-1].get("reason")) if bad else None
+
+
+def _outcome(state: str, reason: str | None) -> str:
+    words = {
+        "done": "done; no number that is shown here changed",
+        "no_op": "nothing to do: the table would not have gained",
+        "refused": "refused; the table was not changed",
+        "conflict": "gave way to another writer; the table was not changed",
+        "verification_failed": "the check after the change failed",
+        "failed": "failed",
+    }
+    sentence = words.get(state, state_name(state))
+    return f"{sentence}: {visible(reason)}" if reason and state not in ("done", "no_op") else sentence

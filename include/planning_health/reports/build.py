@@ -1,0 +1,304 @@
+"""Builds the report's model from a run folder, the actions since the last report, and that report."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import fsspec
+from pydantic import ValidationError
+
+import planning_health
+from planning_health.errors import InputError, WorkFailedError
+from planning_health.identifiers import TableName
+from planning_health.reports.actions import actions_since
+from planning_health.reports.changes import changes_since, improvements
+from planning_health.reports.figure_data import Picture
+from planning_health.reports.glossary import glossary
+from planning_health.reports.model import (
+    STATE_ORDER,
+    Action,
+    Attention,
+    Changes,
+    PreviousReport,
+    Report,
+    State,
+    Summary,
+    TableReport,
+)
+from planning_health.reports.reading import mapping, text, texts
+from planning_health.reports.table_report import TableResults, anchor, by_urgency, read_or_none, table_report
+from planning_health.reports.wording import counted, day, joined, parse_time, visible
+from planning_health.run_folder import RunFolder, read_bytes, read_result
+
+MAX_TABLES_WITH_FIGURES: Final = 40
+_FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
+
+
+def build_report(run_folder: RunFolder) -> Report:
+    """Builds the report of one run.
+
+    Result files that are missing or damaged are shown as "not measured"; nothing is raised for them.
+    """
+    home = run_folder.home
+    measure = read_or_none(run_folder, "measure")
+    started = parse_time(measure.created_at if measure else None)
+    previous = previous_report(home, run_folder.run_id, started)
+    actions = actions_since(home, parse_time(previous.created_at) if previous else None)
+    failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
+    names = _table_names(run_folder, [*texts(_data(measure).get("tables")), *mapping(_data(measure).get("failed"))])
+    validation = mapping(_data(read_or_none(run_folder, "validation")).get("tables"))
+    results = [TableResults.read(run_folder, name) for name in names]
+    drawn = _tables_with_figures(results, actions)
+    tables = by_urgency(
+        [
+            table_report(
+                result,
+                validation=mapping(validation.get(str(result.table))),
+                measure_reason=failures.get(visible(str(result.table))),
+                actions=(own := [action for action in actions if action.table == visible(str(result.table))]),
+                pictures=_pictures(home, result, own) if result.table in drawn else [],
+                with_figures=result.table in drawn,
+            )
+            for result in results
+        ]
+    )
+    if previous:
+        tables = _with_previous_states(tables, previous)
+    changes = changes_since(previous, tables) if previous else Changes()
+    measured = sorted(table.measured_at for table in tables if table.measured_at and table.state != "failed")
+    summary = _summary(tables, actions)
+    return Report(
+        run_id=visible(run_folder.run_id),
+        dag_id=run_folder.dag_id,
+        created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        measured_from=measured[0] if measured else None,
+        measured_until=measured[-1] if measured else None,
+        product_version=planning_health.__version__,
+        previous=PreviousReport(run_id=previous.run_id, created_at=previous.created_at) if previous else None,
+        summary=summary,
+        lede=_lede(summary, actions),
+        attention=_attention(tables, actions),
+        improvements=improvements(tables, changes),
+        changes=changes,
+        tables=tables,
+        actions=actions,
+        glossary=glossary(
+            (signal.signal for table in tables for signal in table.signals),
+            simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
+        ),
+    )
+
+
+def _data(result: Any) -> Mapping[str, Any]:
+    return mapping(result.data) if result is not None else {}
+
+
+def _table_names(run_folder: RunFolder, named: Sequence[str]) -> list[TableName]:
+    found = set(run_folder.tables())
+    for name in named:
+        try:
+            found.add(TableName.parse(name))
+        except InputError:
+            continue
+    return sorted(found)
+
+
+def _tables_with_figures(results: Sequence[TableResults], actions: Sequence[Action]) -> set[TableName]:
+    """The tables that figures are drawn of: those that were repaired, then the most urgent ones."""
+    repaired = {action.table for action in actions}
+
+    def urgency(result: TableResults) -> tuple[bool, int, str]:
+        state = text(result.data("health").get("state"))
+        return visible(str(result.table)) not in repaired, STATE_ORDER.get(state, 9), str(result.table)
+
+    return {result.table for result in sorted(results, key=urgency)[:MAX_TABLES_WITH_FIGURES]}
+
+
+def _pictures(home: str, results: TableResults, actions: Sequence[Action]) -> list[Picture]:
+    """Now, and before the first successful repair where an earlier run measured the table.
+
+    When the run measured the table before the repair, its own picture is "before", and a later run's is "after".
+    """
+    health = results.files.get("health")
+    current = results.data("health")
+    repairs = [begun for action in actions if action.succeeded and (begun := parse_time(action.started_at))]
+    if not current or health is None or not repairs:
+        return [Picture("Now", current)] if current else []
+    repaired = min(repairs)
+    last_repair = max(repairs)
+    moments = _other_pictures(home, results.table) | {parse_time(health.created_at) or repaired: current}
+    before = max((moment for moment in moments if moment < repaired), default=None)
+    after = max((moment for moment in moments if moment > last_repair), default=None)
+    pictures = [(before, "Before"), (after, "After")]
+    chosen = [
+        Picture(f"{name} the repair ({day(moment.isoformat())})", moments[moment])
+        for moment, name in pictures
+        if moment
+    ]
+    return chosen or [Picture("Now", current)]
+
+
+def _other_pictures(home: str, table: TableName) -> dict[datetime, Mapping[str, Any]]:
+    """The table's health in all runs that are kept, by time."""
+    filesystem, root = fsspec.url_to_fs(home)
+    root = root.rstrip("/")
+    found: dict[datetime, Mapping[str, Any]] = {}
+    for run in filesystem.glob(f"{root}/runs/*/*"):
+        path = f"{posixpath.relpath(run, root)}/tables/{table.catalog}/{table.path_segment}/health.json"
+        try:
+            result = read_result(home, path)
+        except WorkFailedError:
+            continue
+        moment = parse_time(result.created_at) if result and result.status == "ok" else None
+        if result and moment:
+            found[moment] = mapping(result.data)
+    return found
+
+
+def previous_report(home: str, run_id: str, before: datetime | None) -> Report | None:
+    """The newest published report of another run, made before ``before``; ``None`` when there is none to read."""
+    filesystem, root = fsspec.url_to_fs(home)
+    newest: Report | None = None
+    for path in filesystem.glob(f"{root.rstrip('/')}/reports/*/report.json"):
+        folder = posixpath.basename(posixpath.dirname(path))
+        if folder == "latest":
+            continue
+        report = read_report(f"{home.rstrip('/')}/reports/{folder}/report.json")
+        if report is None or report.run_id == visible(run_id):
+            continue
+        made = parse_time(report.created_at)
+        is_earlier = before is None or (made is not None and made < before)
+        if is_earlier and (newest is None or report.created_at > newest.created_at):
+            newest = report
+    return newest
+
+
+def read_report(url: str) -> Report | None:
+    """A report's JSON; ``None`` when it does not exist or is not one that this version can read."""
+    content = read_bytes(url)
+    if content is None:
+        return None
+    try:
+        return Report.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def _with_previous_states(tables: Sequence[TableReport], previous: Report) -> list[TableReport]:
+    states: dict[str, State] = {table.table: table.state for table in previous.tables}
+    return [table.model_copy(update={"previous_state": states.get(table.table)}) for table in tables]
+
+
+def _summary(tables: Sequence[TableReport], actions: Sequence[Action]) -> Summary:
+    states = [table.state for table in tables]
+    return Summary(
+        tables=len(tables),
+        critical=states.count("critical"),
+        warning=states.count("warning"),
+        ok=states.count("ok"),
+        failed=states.count("failed"),
+        not_measured=states.count("not_measured"),
+        proposals=sum(len(table.proposals) for table in tables),
+        actions=len(actions),
+    )
+
+
+def _lede(summary: Summary, actions: Sequence[Action]) -> str:
+    """The report in two or three sentences."""
+    if not summary.tables:
+        return "No table was measured in this run."
+    urgent = [f"{summary.critical} critical"] if summary.critical else []
+    urgent += [f"{summary.warning} with a warning"] if summary.warning else []
+    total = counted(summary.tables, "table")
+    sentences = [f"Of {total}, {joined(urgent)}." if urgent else f"None of the {total} has a finding that needs work."]
+    if summary.failed:
+        sentences.append(f"{counted(summary.failed, 'table')} could not be measured.")
+    if summary.not_measured:
+        sentences.append(
+            f"{counted(summary.not_measured, 'table')} {'was' if summary.not_measured == 1 else 'were'} not diagnosed."
+        )
+    done = [action for action in actions if action.succeeded]
+    if done:
+        sentences.append(f"{counted(len(done), 'repair')} {'was' if len(done) == 1 else 'were'} made and checked.")
+    failed = [action for action in actions if action.state in _FAILED_ACTIONS]
+    if failed:
+        sentences.append(f"{counted(len(failed), 'repair')} did not succeed.")
+    if summary.proposals:
+        wait = "waits" if summary.proposals == 1 else "wait"
+        sentences.append(f"{counted(summary.proposals, 'proposal')} {wait} for a decision.")
+    return " ".join(sentences)
+
+
+def _attention(tables: Sequence[TableReport], actions: Sequence[Action]) -> list[Attention]:
+    """Repairs that failed, then tables by urgency; one entry a table."""
+    entries: dict[str, Attention] = {}
+    known = {table.table: table for table in tables}
+    for action in actions:
+        table = known.get(action.table)
+        newest = table.actions[0] if table and table.actions else action
+        if action.state in _FAILED_ACTIONS and newest is action:
+            entries[action.table] = _failed_action(action)
+    for table in tables:
+        if table.table not in entries and (entry := _table_attention(table)):
+            entries[table.table] = entry
+    return list(entries.values())
+
+
+def _failed_action(action: Action) -> Attention:
+    serious = action.state == "verification_failed"
+    step = "Look at the run's log, then start the maintenance again."
+    if serious:
+        step = "Do not write to the table until the check's reason is understood"
+        step += f"; to go back: {action.rollback}" if action.rollback else "."
+    return Attention(
+        table=action.table,
+        anchor=anchor(action.table),
+        level="critical" if serious else "warning",
+        title="A repair changed the table, and its check failed" if serious else "A repair did not succeed",
+        evidence=action.summary,
+        next_step=visible(step),
+    )
+
+
+def _table_attention(table: TableReport) -> Attention | None:
+    if table.state == "failed":
+        return Attention(
+            table=table.table,
+            anchor=table.anchor,
+            level="failed",
+            title="Could not be measured",
+            evidence=table.reason or "",
+            next_step="Repair the table's metadata or exclude the table in the settings; until then nothing is known about it.",
+        )
+    if table.failed_expectations:
+        return Attention(
+            table=table.table,
+            anchor=table.anchor,
+            level="warning" if table.state != "critical" else "critical",
+            title="The measurement contradicts itself",
+            evidence=", ".join(expectation.name for expectation in table.failed_expectations[:3]),
+            next_step="Trust no number of this table until the contradiction is explained.",
+        )
+    urgent = [finding for finding in table.findings if finding.level in ("critical", "warning")]
+    if table.state not in ("critical", "warning") or not urgent:
+        return None
+    worst = urgent[0]
+    return Attention(
+        table=table.table,
+        anchor=table.anchor,
+        level=table.state,
+        title=worst.title,
+        evidence=worst.evidence,
+        more=len(urgent) - 1,
+        next_step=_next_step(table, worst.recommendation),
+    )
+
+
+def _next_step(table: TableReport, recommendation: str) -> str:
+    if table.proposals:
+        proposal = table.proposals[0]
+        return f"{proposal.title}. Predicted: {proposal.summary}." if proposal.summary else f"{proposal.title}."
+    return recommendation

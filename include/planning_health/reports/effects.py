@@ -1,0 +1,135 @@
+"""Before, predicted and after of proposals and actions as comparable rows, and one sentence about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from planning_health.reports.model import Comparison, Number
+from planning_health.reports.reading import mappings, number, text
+from planning_health.reports.wording import byte_size, joined, plain_number, relative, visible
+
+_MAX_QUERIES: Final = 8
+_SCALARS: Final = (
+    ("manifests", "Manifests", "manifests"),
+    ("metadata_bytes", "Metadata size", "bytes"),
+    ("statistics_bytes", "Statistics", "bytes"),
+    ("deleted_entries", "Entries of removed files", "count"),
+    ("delete_manifests", "Delete manifests", "manifests"),
+)
+
+
+def predicted_effect(predicted: Mapping[str, Any]) -> list[Comparison]:
+    """The rows of a proposal: before and predicted."""
+    return effect({}, predicted, {})
+
+
+def effect(before: Mapping[str, Any], predicted: Mapping[str, Any], after: Mapping[str, Any]) -> list[Comparison]:
+    """The rows of an action: each number before it, as it was predicted, and after it.
+
+    Rows without any number are left out; a missing number is "not measured".
+    """
+    rows = [
+        Comparison(
+            key=key,
+            label=label,
+            unit=unit,
+            before=_first(number(before.get(key)), number(predicted.get(f"{key}_before"))),
+            predicted=_first(number(predicted.get(f"{key}_after")), number(predicted.get(key))),
+            after=number(after.get(key)),
+        )
+        for key, label, unit in _SCALARS
+    ]
+    rows += _listed("overlap", before, predicted, after, "mean", _overlap_key, _overlap_label, "manifests")
+    rows += _listed("queries", before, predicted, after, "manifests", _query_key, _query_label, "manifests")[
+        :_MAX_QUERIES
+    ]
+    return [row for row in rows if (row.before, row.predicted, row.after) != (None, None, None)]
+
+
+def _first(*values: Number | None) -> Number | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _overlap_key(item: Mapping[str, Any]) -> str:
+    return f"overlap.{item.get('spec_id')}.{item.get('field')}"
+
+
+def _overlap_label(item: Mapping[str, Any]) -> str:
+    return f"Opened to find one value of {visible(text(item.get('field')))} (mean)"
+
+
+def _query_key(item: Mapping[str, Any]) -> str:
+    return f"query.{item.get('name')}"
+
+
+def _query_label(item: Mapping[str, Any]) -> str:
+    return f"Opened by query {visible(text(item.get('name')))}"
+
+
+def _listed(
+    name: str,
+    before: Mapping[str, Any],
+    predicted: Mapping[str, Any],
+    after: Mapping[str, Any],
+    value: str,
+    key_of: Callable[[Mapping[str, Any]], str],
+    label_of: Callable[[Mapping[str, Any]], str],
+    unit: str,
+) -> list[Comparison]:
+    """Rows of a list whose items are told apart by ``key_of``, from all three sides."""
+    labels: dict[str, str] = {}
+    values: dict[tuple[str, str], Number | None] = {}
+    for side, data in (("before", before), ("predicted", predicted), ("after", after)):
+        for item in mappings(data.get(name)):
+            key = key_of(item)
+            labels.setdefault(key, label_of(item))
+            if side == "predicted":
+                values[key, "predicted"] = _first(number(item.get(f"{value}_after")), number(item.get(value)))
+                values.setdefault((key, "before"), number(item.get(f"{value}_before")))
+            else:
+                values[key, side] = number(item.get(value))
+    return [
+        Comparison(
+            key=key,
+            label=label,
+            unit=unit,
+            before=values.get((key, "before")),
+            predicted=values.get((key, "predicted")),
+            after=values.get((key, "after")),
+        )
+        for key, label in labels.items()
+    ]
+
+
+def effect_sentence(rows: list[Comparison], *, measured: bool) -> str:
+    """The change in words: the numbers that move most for people; empty when nothing is known.
+
+    Args:
+        rows: the comparisons.
+        measured: whether to tell the numbers after the action, or the predicted ones.
+    """
+    told: list[str] = []
+    overlaps = [row for row in rows if row.key.startswith("overlap.")]
+    best = max(overlaps, key=lambda row: (row.before or 0) - (_end(row, measured) or 0), default=None)
+    chosen = [row for row in rows if row.key in ("manifests", "metadata_bytes")]
+    for row in [*chosen, *([best] if best else [])]:
+        end = _end(row, measured)
+        if row.before is None or end is None or row.before == end:
+            continue
+        told.append(_moved(row, row.before, end))
+    return joined(told)
+
+
+def _end(row: Comparison, measured: bool) -> Number | None:
+    return row.after if measured else row.predicted
+
+
+def _moved(row: Comparison, before: Number, after: Number) -> str:
+    if row.key == "metadata_bytes":
+        return f"metadata {byte_size(before)} → {byte_size(after)} ({relative(before, after)})"
+    shown = f"{plain_number(round(before, 1))} → {plain_number(round(after, 1))}"
+    if row.key == "manifests":
+        return f"{shown} manifests"
+    field = row.key.split(".", 2)[2]
+    return f"{shown} manifests opened to find one value of {visible(field)}"

@@ -1,0 +1,314 @@
+"""What the figures show, taken from the result files, with captions that state each figure's point.
+
+Every figure is capped, so that the report of a large table stays small: at most ``MAX_SPANS`` manifests and
+``MAX_BARS`` bars a panel; counts in the captions are always of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planning_health.reports.axis import Axis, Point, thinned
+from planning_health.reports.model import (
+    BarFigure,
+    BarPanel,
+    DepthBar,
+    DepthFigure,
+    DepthPanel,
+    Figures,
+    LabelledBar,
+    RangeFigure,
+    RangePanel,
+    Span,
+)
+from planning_health.reports.reading import mapping, mappings, number, text
+from planning_health.reports.wording import byte_size, counted, percentage, plain_number, visible
+
+MAX_SPANS: Final = 120
+MAX_BARS: Final = 96
+MAX_COLUMNS: Final = 8
+MAX_TASKS: Final = 12
+MAX_PARTITION_FIGURES: Final = 2
+_REPLICAS: Final = (1, 2, 3, 4, 6, 10)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A table's health at one moment, as a panel of a figure."""
+
+    title: str
+    health: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    lower: Point
+    upper: Point
+    label: str
+
+
+@dataclass(frozen=True)
+class _FieldPicture:
+    """One partition field at one moment."""
+
+    title: str
+    manifests: list[_Manifest]
+    series: list[tuple[Point, float]]
+    mean: float | None
+    worst: float | None
+
+
+def table_figures(
+    pictures: Sequence[Picture], assignment: Mapping[str, Any] | None, plan_tasks: Mapping[str, Any] | None
+) -> Figures:
+    """The figures of one table from its health (before a repair where there was one, and now) and simulations."""
+    ranges: list[RangeFigure] = []
+    depth: list[DepthFigure] = []
+    for spec_id, field in _fields(pictures):
+        moments = [_field_picture(picture, spec_id, field) for picture in pictures]
+        axis = Axis(_points(moments))
+        if figure := _range_figure(field, moments, axis):
+            ranges.append(figure)
+        if drawn := _depth_figure(field, moments, axis):
+            depth.append(drawn)
+    return Figures(
+        ranges=ranges,
+        depth=depth,
+        columns=column_figure(pictures[-1].health) if pictures else None,
+        assignment=assignment_figure(assignment or {}),
+        plan_tasks=plan_tasks_figure(plan_tasks or {}),
+    )
+
+
+def _fields(pictures: Sequence[Picture]) -> list[tuple[int, str]]:
+    """The partition fields whose manifests overlap most, at any of the moments."""
+    depths: dict[tuple[int, str], float] = {}
+    for picture in pictures:
+        for overlap in mappings(picture.health.get("overlap")):
+            key = (int(number(overlap.get("spec_id")) or 0), text(overlap.get("field")))
+            depths[key] = max(depths.get(key, 0.0), number(overlap.get("mean")) or 0.0)
+    return sorted(depths, key=lambda key: (-depths[key], key))[:MAX_PARTITION_FIGURES]
+
+
+def _field_picture(picture: Picture, spec_id: int, field: str) -> _FieldPicture:
+    manifests: list[_Manifest] = []
+    for manifest in mappings(picture.health.get("manifests")):
+        if number(manifest.get("spec_id")) != spec_id or manifest.get("content") not in (0, "data", None):
+            continue
+        for found in mappings(manifest.get("ranges")):
+            lower = Point.of(found.get("lower"), found.get("lower_display"))
+            upper = Point.of(found.get("upper"), found.get("upper_display"))
+            if found.get("field") == field and lower and upper:
+                label = f"{file_name(text(manifest.get('path')))}: {lower.display} to {upper.display}"
+                manifests.append(_Manifest(lower, upper, label))
+    overlap = _overlap(picture.health, spec_id, field)
+    series = [
+        (point, depth)
+        for item in mappings(overlap.get("series"))
+        if (point := Point.of(item.get("value"), item.get("display"))) and (depth := number(item.get("depth")))
+    ]
+    return _FieldPicture(picture.title, manifests, series, number(overlap.get("mean")), number(overlap.get("worst")))
+
+
+def _overlap(health: Mapping[str, Any], spec_id: int, field: str) -> Mapping[str, Any]:
+    for overlap in mappings(health.get("overlap")):
+        if number(overlap.get("spec_id")) == spec_id and overlap.get("field") == field:
+            return overlap
+    return {}
+
+
+def _points(moments: Sequence[_FieldPicture]) -> list[Point]:
+    points = [
+        point for moment in moments for manifest in moment.manifests for point in (manifest.lower, manifest.upper)
+    ]
+    return points + [point for moment in moments for point, _ in moment.series]
+
+
+def file_name(path: str) -> str:
+    """The last part of a path, made visible."""
+    return visible(path.rsplit("/", 1)[-1])
+
+
+def _lookup(moments: Sequence[_FieldPicture], axis: Axis) -> Point | None:
+    """The partition value that is most expensive to look up at the first moment that has a series.
+
+    Among equals the middle one is taken, so that the line does not stand at the axis' edge.
+    """
+    for moment in moments:
+        if moment.series:
+            worst = max(depth for _, depth in moment.series)
+            candidates = sorted(
+                (axis.number(point), point.display, point) for point, depth in moment.series if depth == worst
+            )
+            return candidates[len(candidates) // 2][2]
+    return None
+
+
+def _range_figure(field: str, moments: Sequence[_FieldPicture], axis: Axis) -> RangeFigure | None:
+    lookup = _lookup(moments, axis)
+    drawn = [moment for moment in moments if moment.manifests]
+    if lookup is None or not drawn or max(len(moment.manifests) for moment in drawn) < 2:
+        return None
+    panels = [_range_panel(moment, axis, lookup) for moment in drawn]
+    first, last = panels[0], panels[-1]
+    caption = (
+        f"Each bar is one manifest, from the lowest to the highest {field} it covers. A query for {lookup.display} "
+        f"must open every bar that the line crosses: {first.crossed} of {counted(first.manifests, 'manifest')}"
+    )
+    caption += f" before, {last.crossed} of {last.manifests} after the repair." if len(panels) > 1 else "."
+    if any(panel.manifests > len(panel.spans) for panel in panels):
+        caption += f" At most {MAX_SPANS} bars are drawn, evenly picked."
+    return RangeFigure(
+        field=visible(field),
+        lookup=lookup.display,
+        lookup_at=round(axis.middle(lookup), 4),
+        ticks=axis.ticks(),
+        panels=panels,
+        caption=visible(caption),
+    )
+
+
+def _range_panel(moment: _FieldPicture, axis: Axis, lookup: Point) -> RangePanel:
+    at = axis.number(lookup)
+    ordered = sorted(moment.manifests, key=lambda m: (axis.number(m.lower), axis.number(m.upper), m.label))
+    crossed = [axis.number(m.lower) <= at <= axis.number(m.upper) for m in ordered]
+    spans = [
+        Span(
+            start=round(axis.start(manifest.lower), 4),
+            end=round(axis.end(manifest.upper), 4),
+            label=manifest.label,
+            crossed=is_crossed,
+        )
+        for manifest, is_crossed in zip(ordered, crossed, strict=True)
+    ]
+    return RangePanel(title=moment.title, manifests=len(spans), crossed=sum(crossed), spans=thinned(spans, MAX_SPANS))
+
+
+def _depth_figure(field: str, moments: Sequence[_FieldPicture], axis: Axis) -> DepthFigure | None:
+    drawn = [moment for moment in moments if moment.series]
+    if not drawn:
+        return None
+    highest = max(depth for moment in drawn for _, depth in moment.series)
+    if highest < 2:
+        return None
+    panels = [DepthPanel(title=m.title, mean=m.mean, worst=m.worst, bars=_depth_bars(m.series, axis)) for m in drawn]
+    first, last = panels[0], panels[-1]
+    caption = (
+        f"How many manifests planning opens to find one value of {field}: {_opens(first.mean)} on average, "
+        f"{_opens(first.worst)} at worst"
+    )
+    caption += (
+        f"; after the repair {_opens(last.mean)} on average, {_opens(last.worst)} at worst."
+        if len(panels) > 1
+        else ". 1 is the best there is."
+    )
+    return DepthFigure(
+        field=visible(field), highest=highest, ticks=axis.ticks(), panels=panels, caption=visible(caption)
+    )
+
+
+def _opens(depth: float | None) -> str:
+    return "not measured" if depth is None else plain_number(round(depth, 1))
+
+
+def _depth_bars(series: Sequence[tuple[Point, float]], axis: Axis) -> list[DepthBar]:
+    """The series in at most ``MAX_BARS`` stretches, each with the highest depth in it."""
+    ordered = sorted(series, key=lambda item: axis.number(item[0]))
+    size = -(-len(ordered) // MAX_BARS)
+    bars: list[DepthBar] = []
+    for begin in range(0, len(ordered), size):
+        group = ordered[begin : begin + size]
+        point, depth = max(group, key=lambda item: item[1])
+        bars.append(
+            DepthBar(
+                start=round(axis.start(group[0][0]), 4),
+                end=round(axis.end(group[-1][0]), 4),
+                depth=depth,
+                label=f"{point.display}: {plain_number(depth)}",
+            )
+        )
+    return bars
+
+
+def column_figure(health: Mapping[str, Any]) -> BarFigure | None:
+    """Bytes of statistics by column, the largest first."""
+    columns = [
+        (visible(text(item.get("column")) or f"field {item.get('field_id')}"), size)
+        for item in mappings(health.get("statistics_bytes"))
+        if (size := number(item.get("bytes")))
+    ]
+    total = sum(size for _, size in columns)
+    if len(columns) < 2 or not total:
+        return None
+    columns.sort(key=lambda column: (-column[1], column[0]))
+    shown = columns[:MAX_COLUMNS]
+    largest = shown[0][1]
+    bars = [
+        LabelledBar(label=name, value=f"{byte_size(size)} · {percentage(size / total)}", share=round(size / largest, 4))
+        for name, size in shown
+    ]
+    rest = total - sum(size for _, size in shown)
+    caption = (
+        f"The manifests carry {byte_size(total)} of statistics on {counted(len(columns), 'column')} (before compression); "
+        f"the {len(shown)} largest take {percentage((total - rest) / total)}. "
+        "Planning reads all of it, whichever column a query asks for."
+    )
+    return BarFigure(
+        kind="columns", title="Metadata bytes by column", panels=[BarPanel(title="", bars=bars)], caption=caption
+    )
+
+
+def assignment_figure(data: Mapping[str, Any]) -> BarFigure | None:
+    """Bytes per task, dealt out in order (default) and largest first (greedy)."""
+    comparison = next(iter(mappings(data.get("comparisons"))), {})
+    panels: list[BarPanel] = []
+    skews: list[str] = []
+    strategies = [(name, mapping(comparison.get(name))) for name in ("default", "greedy")]
+    loads = {name: [number(load) or 0 for load in strategy.get("loads") or []] for name, strategy in strategies}
+    highest = max((load for values in loads.values() for load in values), default=0)
+    if not highest or min(len(values) for values in loads.values()) < 2:
+        return None
+    for name, title in (("default", "Default: files dealt out in turn"), ("greedy", "Greedy: largest file first")):
+        values = sorted(loads[name], reverse=True)
+        mean = sum(values) / len(values)
+        bars = [
+            LabelledBar(label=f"task {rank}", value=byte_size(load), share=round(load / highest, 4), emphasis=rank == 1)
+            for rank, load in enumerate(values[:MAX_TASKS], start=1)
+        ]
+        panels.append(BarPanel(title=title, bars=bars))
+        skews.append(f"{byte_size(values[0])} ({plain_number(round(values[0] / mean, 2))} × the mean)")
+    tasks = len(loads["default"])
+    caption = (
+        f"A scan ends when its fullest task ends. Over {tasks} tasks that one reads {skews[0]} when files are dealt out "
+        f"in turn and {skews[1]} with greedy assignment."
+    )
+    if tasks > MAX_TASKS:
+        caption += f" The {MAX_TASKS} fullest tasks are shown."
+    return BarFigure(kind="assignment", title="Bytes per task", panels=panels, caption=caption)
+
+
+def plan_tasks_figure(data: Mapping[str, Any]) -> BarFigure | None:
+    """How often a planning server computes the plan of one scan, by number of replicas."""
+    requests = int(number(data.get("requests")) or 0)
+    by_replicas = mappings(data.get("plans_by_replicas"))
+    if requests < 2 or not by_replicas:
+        return None
+    points = [(int(number(p.get("replicas")) or 0), number(p.get("local_cache_expected")) or 0.0) for p in by_replicas]
+    bars = [
+        LabelledBar(
+            label=counted(replicas, "replica"), value=plain_number(round(plans, 2)), share=round(plans / requests, 4)
+        )
+        for replicas, plans in points
+        if replicas in _REPLICAS
+    ]
+    bars.append(LabelledBar(label="no cache", value=plain_number(requests), share=1.0, emphasis=True))
+    caption = (
+        f"Handing out this scan takes {counted(requests, 'request')}. Without a cache the server plans it {requests} times; "
+        f"with a cache in each replica the expected number of plans is shown; with one shared cache, or all requests of a "
+        "scan sent to one replica, it is 1."
+    )
+    return BarFigure(
+        kind="plan_tasks", title="Plans computed per scan", panels=[BarPanel(title="", bars=bars)], caption=caption
+    )

@@ -1,0 +1,145 @@
+"""The report as one HTML file: styles and figures inline, no script, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from planning_health.reports.glossary import signal_label
+from planning_health.reports.model import LabelledBar, Number, Report, TableReport
+from planning_health.reports.wording import (
+    NOT_MEASURED,
+    counted,
+    day,
+    moment,
+    plain_number,
+    quantity,
+    relative,
+    sentence,
+    shortened,
+    state_name,
+    week,
+)
+
+_PLOT_HEIGHT: Final = 210.0
+_LIGHT: Final = {
+    "page": "#ffffff",
+    "ink": "#1b2430",
+    "muted": "#566272",
+    "line": "#dde3e9",
+    "panel": "#f5f7f9",
+    "link": "#1d5fa8",
+    "bar": "#3f74ad",
+    "quiet": "#c3d0dd",
+    "emphasis": "#b4531a",
+    "critical": "#b3261e",
+    "warning": "#8f5f00",
+    "ok": "#1c7047",
+    "failed": "#6a3fa0",
+}
+_DARK: Final = {
+    "page": "#12161c",
+    "ink": "#e6ebf1",
+    "muted": "#9eabb8",
+    "line": "#2b343f",
+    "panel": "#1a2029",
+    "link": "#86bbf2",
+    "bar": "#6ea6e0",
+    "quiet": "#3a4757",
+    "emphasis": "#f0a266",
+    "critical": "#ff8f85",
+    "warning": "#e5b84b",
+    "ok": "#63d29c",
+    "failed": "#c7aaf7",
+}
+
+
+def render_html(report: Report) -> str:
+    """The report as a self-contained HTML document."""
+    return _environment().get_template("report.html.j2").render(report=report, light=_LIGHT, dark=_DARK)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("planning_health.reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        bar_list=_bar_list,
+        cell=_cell,
+        counted=counted,
+        day=day,
+        moment=moment,
+        of_total=_of_total,
+        percent=_percent,
+        quantity=quantity,
+        relative=relative,
+        rounded=_rounded,
+        row_pitch=_row_pitch,
+        sentence=sentence,
+        short_unit=_short_unit,
+        shortened=shortened,
+        signal_label=signal_label,
+        state_name=state_name,
+        tiles=_tiles,
+        week=week,
+    )
+    return environment
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def _row_pitch(rows: int) -> float:
+    """Pixels for each manifest's bar, so that few bars are not fat and many are still visible."""
+    return round(min(max(_PLOT_HEIGHT / max(rows, 1), 2.5), 14.0), 2)
+
+
+def _rounded(value: Number | None) -> str:
+    return NOT_MEASURED if value is None else plain_number(round(value, 1))
+
+
+def _of_total(value: int | None, total: int | None) -> str:
+    if value is None:
+        return NOT_MEASURED
+    return plain_number(value) if total is None else f"{plain_number(value)} of {plain_number(total)}"
+
+
+def _short_unit(unit: str) -> str:
+    """Units that the row's label already names are left out."""
+    return "" if unit == "manifests" else unit
+
+
+def _bar_list(bars: list[LabelledBar]) -> str:
+    return "; ".join(f"{bar.label} {bar.value}" for bar in bars)
+
+
+def _cell(table: TableReport, key: str) -> str:
+    number = table.number(key)
+    return (
+        "–"
+        if number is None or number.value is None or table.state == "failed"
+        else quantity(number.value, number.unit)
+    )
+
+
+def _tiles(report: Report) -> list[tuple[str, int, str]]:
+    summary = report.summary
+    tiles = [
+        ("critical", summary.critical, "critical"),
+        ("warning", summary.warning, "warning"),
+        ("ok", summary.ok, ""),
+        ("could not be measured", summary.failed, "failed"),
+        ("proposals", summary.proposals, ""),
+        ("actions taken", summary.actions, ""),
+    ]
+    if summary.not_measured:
+        tiles.insert(4, ("not diagnosed", summary.not_measured, "warning"))
+    return tiles

@@ -1,0 +1,135 @@
+"""The report as Markdown that is short enough for a chat message: lists, no wide tables, no figures."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from planning_health.reports.model import Action, Report, TableReport
+from planning_health.reports.wording import (
+    change,
+    counted,
+    day,
+    moment,
+    quantity,
+    relative,
+    sentence,
+    state_name,
+    visible,
+    week,
+)
+
+MAX_LINES: Final = 40
+"""Lines of a list before the rest is counted only."""
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@$^=])")
+_BLOCK_STARTS: Final = re.compile(r"^([-+>]|\d+[.)])(?=\s|$)")
+
+
+def escape(text: object) -> str:
+    """Plain text as Markdown: no formatting, link, mention, HTML or block can come out of it."""
+    plain = visible(text)
+    escaped = _SPECIAL.sub(r"\\\1", plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    escaped = escaped.replace("://", "\\://").replace("www.", "www\\.")
+    return _BLOCK_STARTS.sub(lambda match: "\\" + match.group(1), escaped)
+
+
+def code(text: object) -> str:
+    """A code span around any text: the fence is longer than any run of back quotes inside."""
+    plain = visible(text)
+    longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if plain.startswith("`") or plain.endswith("`") or not plain else ""
+    return f"{fence}{pad}{plain}{pad}{fence}"
+
+
+def render_markdown(report: Report) -> str:
+    """The report as Markdown."""
+    blocks = [
+        [f"# Planning health, {week(report.created_at)}"],
+        [f"**{escape(report.lede)}**"],
+        [_compared(report)],
+        _section("What needs attention first", _attention(report), empty="Nothing."),
+        _section("What got better", [f"- {code(i.table)}: {escape(i.text)}" for i in report.improvements]),
+        _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
+        _section("What changed since the last report", _changes(report)),
+        _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
+        _section("Actions taken", [_action(action) for action in report.actions]),
+        _section(
+            "Tables that could not be measured",
+            [f"- {code(table.table)}: {escape(sentence(table.reason))}" for table in report.failed_tables],
+        ),
+        _section("What the words mean", [f"- **{escape(g.term)}**: {escape(g.meaning)}" for g in report.glossary]),
+        [f"planning-health {escape(report.product_version)}, run {code(report.run_id)}"],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _section(title: str, lines: list[str], *, empty: str | None = None) -> list[str]:
+    """A heading and its list; without lines the section is left out, unless ``empty`` says something."""
+    if not lines:
+        return [f"## {title}", "", empty] if empty else []
+    shown = lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        shown.append(f"- … and {len(lines) - MAX_LINES} more: see the full report")
+    return [f"## {title}", "", *shown]
+
+
+def _compared(report: Report) -> str:
+    measured = f"Measured {moment(report.measured_from)}. " if report.measured_from else ""
+    if report.previous is None:
+        return f"{measured}This is the first report."
+    return f"{measured}Compared with the report of {day(report.previous.created_at)}."
+
+
+def _attention(report: Report) -> list[str]:
+    lines: list[str] = []
+    for rank, item in enumerate(report.attention, start=1):
+        more = f" (and {counted(item.more, 'more finding')})" if item.more else ""
+        lines.append(f"{rank}. **{state_name(item.level)}** {code(item.table)}: {escape(sentence(item.title))}{more}")
+        lines += [f"   {escape(sentence(item.evidence))}"] if item.evidence else []
+        lines += [f"   → {escape(sentence(item.next_step))}"] if item.next_step else []
+    return lines
+
+
+def _table_line(table: TableReport) -> str:
+    was = f", was {state_name(table.previous_state)}" if table.previous_state not in (None, table.state) else ""
+    snapshot = f" (snapshot {table.snapshot_id})" if table.snapshot_id is not None and table.state != "failed" else ""
+    return f"- **{state_name(table.state)}**{was} {code(table.table)}: {escape(sentence(table.verdict))}{snapshot}"
+
+
+def _changes(report: Report) -> list[str]:
+    changes = report.changes
+    lines = [f"- {code(s.table)}: {state_name(s.before)} → {state_name(s.after)}" for s in changes.states]
+    lines += [f"- {code(f.table)}: new: {escape(f.title)} ({state_name(f.level)})" for f in changes.new_findings]
+    lines += [f"- {code(f.table)}: resolved: {escape(f.title)}" for f in changes.resolved_findings]
+    lines += [f"- {code(name)}: measured for the first time" for name in changes.new_tables]
+    lines += [f"- {code(name)}: no longer there" for name in changes.gone_tables]
+    lines += [
+        f"- {code(n.table)}: {escape(n.label)} {change(n.before, n.after, n.unit)} ({relative(n.before, n.after)})"
+        for n in changes.numbers
+    ]
+    return lines
+
+
+def _proposals(table: TableReport) -> list[str]:
+    return [
+        f"- {code(table.table)}: {escape(proposal.title)}"
+        + (f". Predicted: {escape(proposal.summary)}" if proposal.summary else "")
+        for proposal in table.proposals
+    ]
+
+
+def _action(action: Action) -> str:
+    line = f"- {day(action.at)} {code(action.table)}: {escape(action.title)}, **{state_name(action.state)}**"
+    told = [
+        f"{escape(row.label)} {quantity(row.before, _unit(row.unit))} → {quantity(row.after, _unit(row.unit))} "
+        f"(predicted {quantity(row.predicted, _unit(row.unit))})"
+        for row in action.effect
+        if row.after is not None
+    ]
+    return f"{line}. {'; '.join(told) if told else escape(sentence(action.summary))}"
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "manifests" else unit

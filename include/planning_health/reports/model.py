@@ -1,0 +1,413 @@
+"""The report's one model: HTML, Markdown, JSON, the terminal's summary and the figures are made from it alone.
+
+A value of ``None`` means "not measured" everywhere; it is never shown as 0.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Level = Literal["critical", "warning", "ok", "not_measured"]
+State = Literal["critical", "warning", "ok", "not_measured", "failed"]
+Direction = Literal["better", "worse", "neutral"]
+Number = int | float
+
+STATE_ORDER: Final[dict[str, int]] = {"critical": 0, "failed": 1, "warning": 2, "not_measured": 3, "ok": 4}
+"""What is shown first."""
+
+
+class _Part(BaseModel):
+    """A part of the report; unknown keys of a newer report are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class KeyNumber(_Part):
+    """One number of a table, with the unit that it is shown in."""
+
+    key: str
+    label: str
+    value: Number | None
+    unit: str = ""
+    note: str = ""
+    level: Level = "ok"
+
+
+class Signal(_Part):
+    """One signal as the diagnosis measured it."""
+
+    scope: str
+    scope_key: str = ""
+    signal: str
+    value: Number | None = None
+    unit: str = ""
+    level: Level = "not_measured"
+
+
+class Finding(_Part):
+    """Something that makes planning slow, with its evidence."""
+
+    id: str
+    title: str
+    level: Level
+    signal: str = ""
+    scope_key: str = ""
+    value: Number | None = None
+    unit: str = ""
+    threshold: Number | None = None
+    evidence: str = ""
+    explanation: str = ""
+    recommendation: str = ""
+
+
+class Step(_Part):
+    """One of the six diagnostic steps."""
+
+    step: int
+    title: str
+    level: Level = "not_measured"
+    evidence: str = ""
+
+
+class ManifestRow(_Part):
+    """One manifest of the two worst-five lists."""
+
+    name: str
+    path: str
+    deleted_ratio: float | None = None
+    range_text: str = ""
+    range_days: Number | None = None
+    entries: int | None = None
+    in_both: bool = False
+
+
+class QueryCost(_Part):
+    """What one query of the workload makes planning read."""
+
+    name: str
+    where: str
+    weight: float = 1.0
+    manifests_total: int | None = None
+    manifests_opened: int | None = None
+    files_total: int | None = None
+    files_result: int | None = None
+    metadata_bytes: int | None = None
+    tasks: int | None = None
+    heaviest: bool = False
+    note: str = ""
+
+
+class Comparison(_Part):
+    """One number before an action, as predicted, and after it."""
+
+    key: str
+    label: str
+    unit: str = ""
+    before: Number | None = None
+    predicted: Number | None = None
+    after: Number | None = None
+
+
+class Proposal(_Part):
+    """A repair that can be made, with its predicted effect."""
+
+    id: str
+    action: str
+    title: str
+    why: str = ""
+    risk: str = ""
+    commands: list[str] = Field(default_factory=list)
+    undo: list[str] = Field(default_factory=list)
+    effect: list[Comparison] = Field(default_factory=list)
+    summary: str = ""
+
+
+class ActionStep(_Part):
+    """One step of an action."""
+
+    step: str
+    status: str
+    reason: str | None = None
+    seconds: float | None = None
+
+
+class Action(_Part):
+    """Something that was done to a table since the last report."""
+
+    table: str
+    run_id: str
+    dag_id: str
+    started_at: str
+    at: str
+    state: str
+    title: str
+    reason: str | None = None
+    succeeded: bool = False
+    steps: list[ActionStep] = Field(default_factory=list)
+    effect: list[Comparison] = Field(default_factory=list)
+    summary: str = ""
+    rollback: str | None = None
+
+
+class Tick(_Part):
+    """A mark on a figure's axis; ``at`` runs from 0 to 1."""
+
+    at: float
+    label: str
+
+
+class Span(_Part):
+    """One manifest on the partition axis; both ends run from 0 to 1."""
+
+    start: float
+    end: float
+    label: str
+    crossed: bool = False
+
+
+class RangePanel(_Part):
+    """The manifests of one moment on the partition axis."""
+
+    title: str
+    manifests: int
+    crossed: int
+    spans: list[Span]
+
+
+class RangeFigure(_Part):
+    """Partition range per manifest: what a lookup of one value must open."""
+
+    kind: Literal["ranges"] = "ranges"
+    field: str
+    lookup: str
+    lookup_at: float
+    ticks: list[Tick]
+    panels: list[RangePanel]
+    caption: str
+
+
+class DepthBar(_Part):
+    """Depth over a stretch of the partition axis."""
+
+    start: float
+    end: float
+    depth: float
+    label: str
+
+
+class DepthPanel(_Part):
+    """Overlap depth at one moment."""
+
+    title: str
+    mean: float | None
+    worst: float | None
+    bars: list[DepthBar]
+
+
+class DepthFigure(_Part):
+    """Overlap depth along the partition axis."""
+
+    kind: Literal["depth"] = "depth"
+    field: str
+    highest: float
+    ticks: list[Tick]
+    panels: list[DepthPanel]
+    caption: str
+
+
+class LabelledBar(_Part):
+    """A bar with its label; ``share`` of the figure's full width runs from 0 to 1."""
+
+    label: str
+    value: str
+    share: float
+    emphasis: bool = False
+
+
+class BarPanel(_Part):
+    """A group of labelled bars."""
+
+    title: str
+    bars: list[LabelledBar]
+
+
+class BarFigure(_Part):
+    """Labelled bars: bytes by column, bytes per task, plans by number of replicas."""
+
+    kind: Literal["columns", "assignment", "plan_tasks"]
+    title: str
+    panels: list[BarPanel]
+    caption: str
+
+
+class Figures(_Part):
+    """The figures of one table; one that cannot be drawn from what was measured is missing."""
+
+    ranges: list[RangeFigure] = Field(default_factory=list)
+    depth: list[DepthFigure] = Field(default_factory=list)
+    columns: BarFigure | None = None
+    assignment: BarFigure | None = None
+    plan_tasks: BarFigure | None = None
+
+
+class FailedExpectation(_Part):
+    """A check of the measurement that failed."""
+
+    name: str
+    observed: str = ""
+    expected: str = ""
+
+
+class TableReport(_Part):
+    """Everything that the report says about one table."""
+
+    table: str
+    anchor: str
+    state: State
+    previous_state: State | None = None
+    reason: str | None = None
+    verdict: str = ""
+    table_uuid: str | None = None
+    snapshot_id: int | None = None
+    measured_at: str | None = None
+    recorder: str | None = None
+    format_version: int | None = None
+    numbers: list[KeyNumber] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=list)
+    steps: list[Step] = Field(default_factory=list)
+    signals: list[Signal] = Field(default_factory=list)
+    worst_deleted: list[ManifestRow] = Field(default_factory=list)
+    worst_ranges: list[ManifestRow] = Field(default_factory=list)
+    queries: list[QueryCost] = Field(default_factory=list)
+    proposals: list[Proposal] = Field(default_factory=list)
+    no_op_reason: str | None = None
+    actions: list[Action] = Field(default_factory=list)
+    failed_expectations: list[FailedExpectation] = Field(default_factory=list)
+    missing: list[str] = Field(default_factory=list)
+    figures: Figures = Figures()
+
+    def number(self, key: str) -> KeyNumber | None:
+        """The key number of that name, or ``None`` when the table has none."""
+        return next((number for number in self.numbers if number.key == key), None)
+
+
+class Attention(_Part):
+    """One entry of "what needs attention first": a table, why, and what to do next."""
+
+    table: str
+    anchor: str
+    level: State
+    title: str
+    evidence: str = ""
+    more: int = 0
+    next_step: str = ""
+
+
+class Improvement(_Part):
+    """Something that got better."""
+
+    table: str
+    anchor: str
+    text: str
+
+
+class FindingChange(_Part):
+    """A finding that is new, or gone."""
+
+    table: str
+    anchor: str
+    title: str
+    level: Level
+
+
+class StateChange(_Part):
+    """A table whose state is another than in the last report."""
+
+    table: str
+    anchor: str
+    before: State
+    after: State
+    direction: Direction
+
+
+class NumberChange(_Part):
+    """A key number that moved."""
+
+    table: str
+    anchor: str
+    label: str
+    unit: str
+    before: Number
+    after: Number
+    direction: Direction
+
+
+class PreviousReport(_Part):
+    """The report that this one is compared with."""
+
+    run_id: str
+    created_at: str
+
+
+class Changes(_Part):
+    """What changed since the previous report; empty when there is none."""
+
+    states: list[StateChange] = Field(default_factory=list)
+    new_findings: list[FindingChange] = Field(default_factory=list)
+    resolved_findings: list[FindingChange] = Field(default_factory=list)
+    numbers: list[NumberChange] = Field(default_factory=list)
+    new_tables: list[str] = Field(default_factory=list)
+    gone_tables: list[str] = Field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing changed."""
+        return not any(getattr(self, name) for name in type(self).model_fields)
+
+
+class GlossaryEntry(_Part):
+    """One line that explains a signal."""
+
+    term: str
+    meaning: str
+
+
+class Summary(_Part):
+    """The headline numbers; tables = critical + warning + ok + failed + not_measured."""
+
+    tables: int = 0
+    critical: int = 0
+    warning: int = 0
+    ok: int = 0
+    failed: int = 0
+    not_measured: int = 0
+    proposals: int = 0
+    actions: int = 0
+
+
+class Report(_Part):
+    """The weekly report."""
+
+    schema_version: int = 1
+    run_id: str
+    dag_id: str
+    created_at: str
+    measured_from: str | None = None
+    measured_until: str | None = None
+    product_version: str
+    previous: PreviousReport | None = None
+    summary: Summary
+    lede: str
+    attention: list[Attention] = Field(default_factory=list)
+    improvements: list[Improvement] = Field(default_factory=list)
+    changes: Changes = Changes()
+    tables: list[TableReport] = Field(default_factory=list)
+    actions: list[Action] = Field(default_factory=list)
+    glossary: list[GlossaryEntry] = Field(default_factory=list)
+
+    @property
+    def failed_tables(self) -> list[TableReport]:
+        """The tables that could not be measured."""
+        return [table for table in self.tables if table.state == "failed"]

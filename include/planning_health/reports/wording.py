@@ -1,0 +1,150 @@
+"""How the report writes numbers, times and names for people."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Final
+
+from planning_health.reports.model import Number
+
+NOT_MEASURED: Final = "not measured"
+_BYTE_STEPS: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+_STATE_NAMES: Final = {"not_measured": "not measured", "no_op": "nothing to do", "verification_failed": "check failed"}
+
+
+def visible(text: object) -> str:
+    r"""Text on one line whose control and direction-changing characters are shown as escapes (``\u202e``).
+
+    Names come from other people's tables: they must not be able to turn or hide what stands beside them.
+    """
+    spaced = re.sub(r"\s+", " ", str(text)).strip()
+    return "".join(
+        f"\\u{ord(character):04x}" if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs") else character
+        for character in spaced
+    )
+
+
+def state_name(state: str) -> str:
+    """A state or level in words."""
+    return _STATE_NAMES.get(state, state.replace("_", " "))
+
+
+def plain_number(value: Number) -> str:
+    """A number with thousands separators and no more digits than tell something."""
+    magnitude = abs(value)
+    if isinstance(value, int) or (magnitude < 1e15 and float(value).is_integer()):
+        return f"{int(value):,}"
+    if magnitude >= 100:
+        return f"{value:,.0f}"
+    if magnitude >= 10:
+        return f"{value:,.1f}"
+    return f"{value:,.2g}" if magnitude < 0.1 else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def byte_size(value: Number) -> str:
+    """Bytes in decimal units: 1 KB is 1,000 bytes."""
+    for step, name in _BYTE_STEPS:
+        if abs(value) >= step:
+            return f"{value / step:.{1 if abs(value) < 100 * step else 0}f} {name}".replace(".0 ", " ")
+    return counted(int(value), "byte")
+
+
+def percentage(value: Number) -> str:
+    """A ratio as a percentage."""
+    percent = value * 100
+    digits = 1 if 0 < abs(percent) < 10 and not float(percent).is_integer() else 0
+    return f"{percent:.{digits}f} %"
+
+
+def counted(number: Number, noun: str, plural: str | None = None) -> str:
+    """``1 table``, ``2 tables``."""
+    return f"{plain_number(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def quantity(value: Number | None, unit: str = "") -> str:
+    """A value with its unit, or "not measured"."""
+    if value is None or not math.isfinite(value):
+        return NOT_MEASURED
+    if unit in ("bytes", "byte", "B"):
+        return byte_size(value)
+    if unit in ("ratio", "share"):
+        return percentage(value)
+    if unit in ("ms", "s", "×"):
+        return f"{plain_number(value)} {unit}"
+    if unit in ("", "count", "number"):
+        return plain_number(value)
+    singular = unit.removesuffix("s") if value == 1 and unit.endswith("s") else unit
+    return f"{plain_number(value)} {singular}"
+
+
+def change(before: Number | None, after: Number | None, unit: str = "") -> str:
+    """``42 → 4``; a value that was not measured is said to be so."""
+    return f"{quantity(before, unit)} → {quantity(after, unit)}"
+
+
+def relative(before: Number, after: Number) -> str:
+    """The change in percent, ``-90 %``; empty where it cannot be told."""
+    if not before or before == after:
+        return ""
+    percent = (after - before) / abs(before) * 100
+    if percent > 300:
+        return f"×{plain_number(round(after / before, 1))}"
+    return f"{percent:+.0f} %".replace("-", "−")
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """An ISO time in UTC, or ``None`` when there is none or it cannot be read."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def day(text: str | None) -> str:
+    """``30 Nov 2026``."""
+    moment = parse_time(text)
+    return f"{moment.day} {moment:%b %Y}" if moment else NOT_MEASURED
+
+
+def moment(text: str | None) -> str:
+    """``Mon 30 Nov 2026, 06:05 UTC``."""
+    parsed = parse_time(text)
+    return f"{parsed:%a} {parsed.day} {parsed:%b %Y, %H:%M} UTC" if parsed else NOT_MEASURED
+
+
+def week(text: str) -> str:
+    """``week 49, 2026`` (ISO)."""
+    parsed = parse_time(text)
+    if parsed is None:
+        return ""
+    calendar = parsed.isocalendar()
+    return f"week {calendar.week}, {calendar.year}"
+
+
+def joined(parts: list[str]) -> str:
+    """``a, b and c``."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Text of at most ``limit`` characters, cut in the middle."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def sentence(text: str | None) -> str:
+    """Text that begins with a capital and ends with a full stop; other ends of a sentence are kept."""
+    stripped = (text or "").strip()
+    if not stripped:
+        return ""
+    return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?:" else ".")

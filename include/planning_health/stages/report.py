@@ -1,0 +1,67 @@
+"""Step: writes the report of a run, and publishes a weekly run's report."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Final
+
+import fsspec
+
+from planning_health.envelope import Envelope
+from planning_health.reports import Report, build_report, render_html, render_markdown
+from planning_health.reports.wording import parse_time
+from planning_health.run_folder import RunFolder, run_key, write_bytes
+from planning_health.settings import SettingsDocument
+
+KIND: Final = "report"
+UNPUBLISHED_DAGS: Final = frozenset({"table_maintenance", "planning_what_if"})
+"""Runs of these Dags look at one table: their report stays in the run folder and is not the report of the week."""
+
+
+def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
+    """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
+
+    A weekly (or command line) run's report is also copied to ``reports/latest/`` and ``reports/<ISO week>-<run key>/``;
+    a run that is repeated overwrites its own copy.
+
+    Returns:
+        The envelope with the headline numbers; its data names the written folders, relative to ``home``.
+    """
+    del settings  # every step has the same signature; the report needs the run's results only
+    model = build_report(run_folder)
+    files = {
+        "index.html": render_html(model).encode(),
+        "report.md": render_markdown(model).encode(),
+        "report.json": model.model_dump_json(indent=1).encode(),
+    }
+    folders = [f"{run_folder.relative_path}/report"]
+    if run_folder.dag_id not in UNPUBLISHED_DAGS:
+        folders += [published_folder(run_folder, model), "reports/latest"]
+    for folder in folders:
+        for name, content in files.items():
+            write_bytes(f"{run_folder.home.rstrip('/')}/{folder}/{name}", content)
+    summary = model.summary
+    return run_folder.write_result(
+        KIND,
+        headline={
+            "tables": summary.tables,
+            "critical": summary.critical,
+            "warning": summary.warning,
+            "ok": summary.ok,
+            "failed": summary.failed,
+            "proposals": summary.proposals,
+            "actions": summary.actions,
+        },
+        data={"folders": folders, "files": list(files), "lede": model.lede},
+    )
+
+
+def published_folder(run_folder: RunFolder, model: Report) -> str:
+    """``reports/<ISO week>-<run key>``; the folder of an earlier report of the same run is kept."""
+    key = run_key(run_folder.run_id)
+    filesystem, root = fsspec.url_to_fs(f"{run_folder.home.rstrip('/')}/reports")
+    for path in sorted(filesystem.glob(f"{root.rstrip('/')}/*-{key}")):
+        return f"reports/{posixpath.basename(path.rstrip('/'))}"
+    moment = parse_time(model.measured_from) or parse_time(model.created_at)
+    week = f"{moment:%G-W%V}" if moment else "undated"
+    return f"reports/{week}-{key}"
