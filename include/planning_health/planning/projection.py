@@ -37,7 +37,7 @@ from planning_health.planning.expressions import (
     visit,
 )
 from planning_health.planning.literals import Literal, decimal_of, literal, unscaled_of
-from planning_health.planning.transforms import TIME_TRANSFORMS, result_type, transform_function
+from planning_health.planning.transforms import TIME_TRANSFORMS, result_type, transform_function, wrap
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
@@ -216,8 +216,7 @@ def _step(value: Any, step: int, value_type: IcebergType) -> Any:
         unscaled, scale = unscaled_of(value)
         return decimal_of(unscaled + step, scale)
     bits = 32 if isinstance(value_type, IntegerType | DateType) else 64
-    half = 1 << (bits - 1)
-    return (value + step + half) % (1 << bits) - half  # Java's integers wrap around
+    return wrap(value + step, bits)
 
 
 def _time(transform: Transform[Any, Any], pred: BoundPredicate, strict: bool) -> Projected | None:

@@ -67,7 +67,8 @@ def transform_function(transform: Transform[Any, Any], source: IcebergType) -> C
         return lambda value: (bucket_hash(value, source) & 0x7FFF_FFFF) % buckets
     if isinstance(transform, TruncateTransform):
         width = transform.width
-        return lambda value: truncate(value, width)
+        bits = 32 if isinstance(source, IntegerType) else 64
+        return lambda value: truncate(value, width, bits)
     if isinstance(transform, TIME_TRANSFORMS):
         return _time_function(transform, source)
     raise TypeError(f"transform {transform} cannot be applied to a literal")
@@ -94,15 +95,27 @@ def _minimal_length(value: int) -> int:
     return (value if value >= 0 else ~value).bit_length() // 8 + 1
 
 
-def truncate(value: Any, width: int) -> Any:
-    """Truncate a number down to a multiple of the width, text to code points, binary to bytes."""
+def truncate(value: Any, width: int, bits: int = 64) -> Any:
+    """Truncate a number down to a multiple of the width, text to code points, binary to bytes.
+
+    Args:
+        value: the internal value.
+        width: the transform's width.
+        bits: size of a whole number; below its minimum the result wraps around, as in Java.
+    """
     match value:
         case str() | bytes():
             return value[:width]
         case Decimal():
             unscaled, scale = unscaled_of(value)
             return decimal_of(unscaled - unscaled % width, scale)
-    return value - value % width
+    return wrap(value - value % width, bits)
+
+
+def wrap(value: int, bits: int) -> int:
+    """Wrap a whole number around as Java's integers of this size do."""
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
 
 
 def _time_function(transform: Transform[Any, Any], source: IcebergType) -> Callable[[int], int]:
