@@ -1,0 +1,115 @@
+"""Overlap depth: how many manifests an equality lookup on a partition field opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from planning_health.health.columns import Ints, Mask
+from planning_health.health.display import number
+from planning_health.health.partition_fields import FieldKey, FieldSummaries, FieldValues
+
+SERIES_POINTS: Final = 400
+
+
+@dataclass(frozen=True)
+class OverlapDepth:
+    """The depth of one partition field over its distinct non-null values of live files, each counted once.
+
+    Attributes:
+        key: the field.
+        manifests: data manifests of the spec.
+        depths: for each value, in Iceberg's order (NaN last), the data manifests whose summary contains it; a
+            manifest without a usable summary contains everything.
+        raw: the values as they are stored, in the same order.
+    """
+
+    key: FieldKey
+    manifests: int
+    depths: Ints
+    raw: list[bytes]
+
+    @property
+    def values(self) -> int:
+        """Number of distinct values."""
+        return len(self.depths)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean depth; ``None`` without values."""
+        return float(self.depths.mean()) if self.values else None
+
+    @property
+    def p95(self) -> float | None:
+        """95th percentile, interpolated; ``None`` without values."""
+        return float(np.percentile(self.depths, 95)) if self.values else None
+
+    @property
+    def worst(self) -> int | None:
+        """Largest depth; ``None`` without values."""
+        return int(self.depths.max()) if self.values else None
+
+    @property
+    def clustering_ratio(self) -> float | None:
+        """1 − (mean − 1)/(manifests − 1): 1 when each value lies in one manifest, 0 when it lies in all of them."""
+        if self.mean is None:
+            return None
+        return 1.0 if self.manifests <= 1 else 1 - (self.mean - 1) / (self.manifests - 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """The field's part of the health result, with at most ``SERIES_POINTS`` points."""
+        return {
+            "spec_id": self.key.spec_id,
+            "field": self.key.name,
+            "transform": str(self.key.transform),
+            "manifests": self.manifests,
+            "values": self.values,
+            "mean": self.mean,
+            "p95": self.p95,
+            "worst": self.worst,
+            "clustering_ratio": self.clustering_ratio,
+            "series": [self._point(index) for index in self._shown()],
+        }
+
+    def _shown(self) -> list[int]:
+        """All values, or the deepest one of each of 400 stretches of equal length: no peak is lost."""
+        if self.values <= SERIES_POINTS:
+            return list(range(self.values))
+        edges = np.linspace(0, self.values, SERIES_POINTS + 1).astype(np.int64)
+        return [int(start + np.argmax(self.depths[start:end])) for start, end in pairwise(edges)]
+
+    def _point(self, index: int) -> dict[str, Any]:
+        raw = self.raw[index]
+        return {
+            "value": number(self.key.decode(raw)),
+            "display": self.key.display(raw),
+            "depth": int(self.depths[index]),
+        }
+
+
+def overlap_depth(values: FieldValues, live: Mask, summaries: FieldSummaries) -> OverlapDepth:
+    """Counts, for each distinct value of live files, the data manifests whose summary contains it.
+
+    Args:
+        values: the field's values over all entries of the spec's data manifests.
+        live: which of these entries are not DELETED.
+        summaries: the summaries of all data manifests of the spec.
+    """
+    used = values.used(live)
+    used = used[values.distinct.known[used]]
+    column = values.distinct.take(used)
+    numbers = used[~column.nan]
+    keys, first = np.unique(values.distinct.keys[numbers], return_index=True)
+    ranges = summaries.bounded & ~summaries.inverted
+    lowers, uppers = np.sort(summaries.lower.keys[ranges]), np.sort(summaries.upper.keys[ranges])
+    depths = np.searchsorted(lowers, keys, side="right") - np.searchsorted(uppers, keys, side="left")
+    depths = depths.astype(np.int64) + int(summaries.unknown.sum())
+    chosen = list(numbers[first])
+    if column.nan.any():
+        depths = np.append(depths, int((summaries.contains_nan | summaries.unknown).sum()))
+        chosen.append(used[column.nan][0])
+    raw = [values.raw[int(index)].as_py() for index in chosen]
+    return OverlapDepth(summaries.key, len(summaries.ordinals), depths, raw)
