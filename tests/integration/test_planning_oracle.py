@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,10 +47,9 @@ TABLES = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def namespace(spark: SparkSession) -> Iterator[None]:
+def namespace(spark: SparkSession) -> None:
     spark._jvm.java.lang.System.setProperty("iceberg.scan.plan-in-worker-pool", "false")  # type: ignore[union-attr]
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {NAMESPACE}")
-    yield
 
 
 def _same_plan(planner: ScanPlanner, java: JavaPlanner, expr: Expression, **choice: Any) -> int:

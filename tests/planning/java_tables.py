@@ -217,7 +217,7 @@ class FileMaker:
 
     def __init__(self, table: JavaTable, seed: int) -> None:
         self._table = table
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311 - tests want the same files again
 
     def data_file(self, spec_id: int = 0) -> dict[str, Any]:
         rng = self.random
