@@ -81,6 +81,7 @@ class Ranking:
         scores: exact weight owned per worker (columns as in ``workers``), one row per task, as (high, low) halves of
             32 bits; use ``score``.
         hinted: whether the task has a ranking.
+        home: index into ``workers`` of each of the hints' keys; -1 without workers.
     """
 
     workers: tuple[str, ...]
@@ -88,6 +89,7 @@ class Ranking:
     high: U64Array
     low: U64Array
     hinted: npt.NDArray[np.bool_]
+    home: npt.NDArray[np.int64]
 
     def score(self, task: int, worker: int) -> int:
         """The weight of the task's files whose home the worker is."""
@@ -196,25 +198,25 @@ def rank_workers(hints: TaskHints, workers: Iterable[str]) -> Ranking:
     urls = normalise_workers(workers)
     hinted = np.diff(hints.offsets) > 0
     shape = (len(hints), len(urls))
-    if not urls or not len(hints.keys):
+    if not urls or not hints.keys:
         empty = np.zeros(shape, dtype=np.uint64)
-        return Ranking(urls, np.zeros(shape, dtype=np.int64), empty, empty, hinted)
+        homes = np.full(len(hints.keys), -1, dtype=np.int64)
+        return Ranking(urls, np.zeros(shape, dtype=np.int64), empty, empty, hinted, homes)
     home = owners(hints.keys, urls)
     high, low = _scores(hints, home, len(urls))
-    key_sets = siphash13([_key_set_stream(hints, task) for task in range(len(hints))])
-    order = np.empty(shape, dtype=np.int64)
+    order = np.lexsort((~low, ~high), axis=-1)  # stable, so that URLs stay ascending
+    tied = np.flatnonzero(_has_equal_scores(high, low, order))
     step = max(1, _CELLS // len(urls))
-    for at in range(0, len(hints), step):
-        rows = slice(at, at + step)
-        ties = _tie_hashes(key_sets[rows], urls)
-        # Ascending on the complements is descending on the values; lexsort is stable, so that URLs stay ascending.
-        order[rows] = np.lexsort((~ties, ~low[rows], ~high[rows]), axis=-1)
-    return Ranking(urls, order, high, low, hinted)
+    for at in range(0, len(tied), step):
+        rows = tied[at : at + step]
+        # Ascending on the complements is descending on the values.
+        order[rows] = np.lexsort((~_tie_hashes(hints, rows, urls), ~low[rows], ~high[rows]), axis=-1)
+    return Ranking(urls, order, high, low, hinted, home)
 
 
 def home_share(hints: TaskHints, ranking: Ranking) -> HomeShare:
     """The bytes that tasks read at the homes of their files when every task runs on its preferred worker."""
-    return _share_at(hints, owners(hints.keys, ranking.workers) if ranking.workers else None, ranking.preferred())
+    return _share_at(hints, ranking.home, ranking.preferred())
 
 
 def membership_change(hints: TaskHints, before: Ranking, after: Ranking) -> MembershipChange:
@@ -230,8 +232,8 @@ def membership_change(hints: TaskHints, before: Ranking, after: Ranking) -> Memb
     index = {name: position for position, name in enumerate(names)}
     old_index = np.array([index[name] for name in before.workers], dtype=np.int64)
     new_index = np.array([index[name] for name in after.workers], dtype=np.int64)
-    old_home = old_index[owners(hints.keys, before.workers)]
-    new_home = new_index[owners(hints.keys, after.workers)]
+    old_home = old_index[before.home]
+    new_home = new_index[after.home]
     old_preferred, new_preferred = before.preferred(), after.preferred()
     old_tasks = np.where(old_preferred >= 0, old_index[old_preferred], -1)
     new_tasks = np.where(new_preferred >= 0, new_index[new_preferred], -1)
@@ -248,13 +250,10 @@ def membership_change(hints: TaskHints, before: Ranking, after: Ranking) -> Memb
     )
 
 
-def _share_at(hints: TaskHints, home: npt.NDArray[np.int64] | None, preferred: npt.NDArray[np.int64]) -> HomeShare:
-    total = sum(hints.weights.tolist())
-    if home is None:
-        return HomeShare(0, total)
+def _share_at(hints: TaskHints, home: npt.NDArray[np.int64], preferred: npt.NDArray[np.int64]) -> HomeShare:
     task_of_entry = np.repeat(np.arange(len(hints)), np.diff(hints.offsets))
-    at_home = home[hints.entries] == preferred[task_of_entry]
-    return HomeShare(sum(hints.weights[at_home].tolist()), total)
+    at_home = (home[hints.entries] == preferred[task_of_entry]) & (home[hints.entries] >= 0)
+    return HomeShare(sum(hints.weights[at_home].tolist()), sum(hints.weights.tolist()))
 
 
 def _distinct_weights(hints: Iterable[Hint]) -> Mapping[str, int]:
@@ -283,7 +282,16 @@ def _key_set_stream(hints: TaskHints, task: int) -> bytes:
     return b"".join([string_bytes(hints.keys[entry]) for entry in entries])
 
 
-def _tie_hashes(key_sets: U64Array, urls: Sequence[str]) -> U64Array:
+def _has_equal_scores(high: U64Array, low: U64Array, order: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which tasks need their tie hashes: hashing all files of a task is the slow part for tasks of many files."""
+    high, low = np.take_along_axis(high, order, axis=1), np.take_along_axis(low, order, axis=1)
+    equal = (high[:, 1:] == high[:, :-1]) & (low[:, 1:] == low[:, :-1])
+    result: npt.NDArray[np.bool_] = equal.any(axis=1)
+    return result
+
+
+def _tie_hashes(hints: TaskHints, tasks: npt.NDArray[np.int64], urls: Sequence[str]) -> U64Array:
     prefix = string_bytes(_TIE)
+    key_sets = siphash13([_key_set_stream(hints, task) for task in tasks.tolist()])
     starts = [prefix + integer_bytes(key_set) for key_set in key_sets.tolist()]
     return pair_hashes(starts, [string_bytes(url) for url in urls])
