@@ -83,7 +83,7 @@ _FILES = {
     "small_file_share": SignalDefinition("", "Data files below 75 % of the target size / all of them."),
     "excess_file_share": SignalDefinition(
         "",
-        "Data files that compaction of partitions with five or more could save / all of them: each is an entry and a task.",
+        "Data files that compaction of partitions with five or more of them could save / all data files.",
     ),
     "file_size_skew": SignalDefinition("", "Largest / mean data file size: 1 = even."),
     "snapshots": SignalDefinition("snapshots", "Snapshots in the table's metadata file, which each query reads first."),

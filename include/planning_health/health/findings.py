@@ -254,8 +254,8 @@ def _dangling(a: Assessment) -> Iterator[Finding]:
         ),
         explanation="Compaction wrote the rows anew without them, but they stay listed: each planning reads them.",
         recommendation=(
-            "Run rewrite_data_files with the option remove-dangling-deletes = true, or rewrite_position_delete_files for "
-            "position deletes; rewrite_manifests does not remove them."
+            "Run rewrite_data_files with the option remove-dangling-deletes = true, or rewrite_position_delete_files "
+            "for position deletes; rewrite_manifests does not remove them."
         ),
     )
 

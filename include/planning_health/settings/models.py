@@ -87,16 +87,22 @@ class TableRule(_Model):
     exclude: bool = False
     tolerate_failure: bool = False
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    list_length: int = Field(default=5, ge=1, le=100)
     queries: list[Query] = Field(default_factory=list)
 
 
 class MaintenanceSettings(_Model):
     """How maintenance is approved, retried and serialised."""
 
-    approval: Literal["required", "off"] = "off"
+    approval: Literal["required", "off"] = "required"
     approval_timeout: timedelta = timedelta(days=2)
     max_attempts: int = Field(default=5, ge=1, le=20)
     pool: str = "planning_health_maintenance"
+
+    @field_validator("approval", mode="before")
+    @classmethod
+    def _yaml_off(cls, value: Any) -> Any:
+        return "off" if value is False else value  # YAML 1.1 reads a bare `off` as false
 
 
 class AssignmentSettings(_Model):
