@@ -13,9 +13,9 @@ from typing import Any, Final
 import fsspec
 from pydantic import ValidationError
 
-from planning_health.identifiers import TableName
 from planning_health.envelope import Envelope, Headline, ResultFile, Status
 from planning_health.errors import WorkFailedError
+from planning_health.identifiers import TableName
 
 CLI_DAG_ID: Final = "cli"
 

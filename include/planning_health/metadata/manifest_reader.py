@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from planning_health.errors import NotMeasurableError
 from planning_health.metadata.avro_reader import AvroFile, field_schema, names_by_field_id, non_null, read_avro
@@ -47,6 +48,15 @@ _SCALARS: Final = {
     144: "content_offset",
     145: "content_size_in_bytes",
 }
+
+
+COMPILED_FROM_BYTES: Final = 2 * 1024 * 1024
+"""From this many bytes of manifests on, loading the compiled decoder pays."""
+
+
+def worth_compiling(manifests: Iterable[ManifestFile]) -> bool:
+    """Whether a snapshot is large enough for the compiled decoder."""
+    return sum(manifest.length for manifest in manifests) >= COMPILED_FROM_BYTES
 
 
 @dataclass
@@ -85,7 +95,9 @@ def recorded_in(manifest: ManifestFile, recorded: frozenset[int]) -> frozenset[i
     return recorded if manifest.content == DATA else recorded | {DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID}
 
 
-def decode_manifest(manifest: ManifestFile, content: bytes, recorded: frozenset[int]) -> DecodedManifest:
+def decode_manifest(
+    manifest: ManifestFile, content: bytes, recorded: frozenset[int], *, compiled: bool = False
+) -> DecodedManifest:
     """Decodes a manifest's entries.
 
     Sequence numbers, snapshot ids and first row ids that an entry leaves out are inherited as the specification says.
@@ -94,17 +106,41 @@ def decode_manifest(manifest: ManifestFile, content: bytes, recorded: frozenset[
         manifest: the manifest list's row.
         content: the manifest file's bytes.
         recorded: ids of the columns whose statistics are kept.
+        compiled: use the compiled decoder, where its library is installed; the result is the same.
 
     Raises:
         NotMeasurableError: naming the manifest, when it is damaged.
     """
     avro = read_avro(manifest.path, content)
+    columns = recorded_in(manifest, recorded)
     try:
-        return _Decoder(manifest, avro, recorded_in(manifest, recorded)).decode()
+        return (compiled and _decode_compiled(manifest, avro, columns)) or _Decoder(manifest, avro, columns).decode()
     except (KeyError, StopIteration, EOFError, UnicodeDecodeError, ValueError, IndexError, TypeError) as error:
         raise NotMeasurableError(
             f"manifest {manifest.path} cannot be decoded ({type(error).__name__}: {error})"
         ) from error
+
+
+def _decode_compiled(manifest: ManifestFile, avro: AvroFile, recorded: frozenset[int]) -> DecodedManifest | None:
+    """``None`` where Numba is not installed or the schema has an unusual part: then fastavro decodes."""
+    try:
+        from planning_health.metadata.compiled_reader import UnsupportedLayoutError, decode_columns
+    except ModuleNotFoundError:
+        return None
+    try:
+        files, statistics_bytes = decode_columns(manifest, avro, recorded)
+    except UnsupportedLayoutError:
+        return None
+    counted = pc.value_counts(files["status"]).to_pylist()
+    equality_ids = pc.unique(pc.list_flatten(files["equality_ids"])).to_pylist()
+    return DecodedManifest(
+        files,
+        Counter({item["values"]: item["counts"] for item in counted}),
+        statistics_bytes,
+        avro.uncompressed_bytes,
+        avro.codec,
+        frozenset(equality_ids),
+    )
 
 
 class _Decoder:

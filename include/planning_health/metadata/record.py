@@ -18,7 +18,7 @@ from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_list import ManifestFile, read_manifest_list
-from planning_health.metadata.manifest_reader import DecodedManifest, concat_files, decode_manifest
+from planning_health.metadata.manifest_reader import DecodedManifest, concat_files, decode_manifest, worth_compiling
 from planning_health.metadata.model import DATA, DELETES, MANIFESTS_SCHEMA, PlanningMetadata, TableInfo
 from planning_health.metadata.recorded_columns import columns_to_record
 from planning_health.metadata.snapshot_choice import SnapshotChoice
@@ -82,12 +82,13 @@ def record(
     snapshot_id, schema = (choice or SnapshotChoice()).resolve(metadata)
     manifests, list_bytes = manifests_of(metadata, snapshot_id, read)
     base = columns_to_record(metadata, schema, queried)
-    deletes = _read_all([m for m in manifests if m.content == DELETES], base, read)
+    compiled = worth_compiling(manifests)
+    deletes = _read_all([m for m in manifests if m.content == DELETES], base, read, compiled=compiled)
     equality_ids = frozenset[int]().union(*(decoded.equality_ids for decoded, _ in deletes.values()))
     recorded = base | equality_ids
     if recorded != base:
-        deletes = _read_all([m for m in manifests if m.content == DELETES], recorded, read)
-    data = _read_all([m for m in manifests if m.content == DATA], recorded, read)
+        deletes = _read_all([m for m in manifests if m.content == DELETES], recorded, read, compiled=compiled)
+    data = _read_all([m for m in manifests if m.content == DATA], recorded, read, compiled=compiled)
     rows = [manifest.columns() | (data | deletes)[manifest.ordinal][1] for manifest in manifests]
     return PlanningMetadata(
         info=TableInfo(
@@ -128,13 +129,13 @@ def manifests_table(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def read_and_decode(
-    manifest: ManifestFile, recorded: frozenset[int], read: ReadBytes
+    manifest: ManifestFile, recorded: frozenset[int], read: ReadBytes, *, compiled: bool
 ) -> tuple[DecodedManifest, dict[str, Any]]:
     """Reads one manifest: its entries, and the columns of its row that only reading tells, with the times taken."""
     started = time.perf_counter()
     content = read(manifest.path)
     fetched = time.perf_counter()
-    decoded = decode_manifest(manifest, content, recorded)
+    decoded = decode_manifest(manifest, content, recorded, compiled=compiled)
     timings = {
         "file_size": len(content),
         "read_ms": (fetched - started) * 1000,
@@ -144,8 +145,8 @@ def read_and_decode(
 
 
 def _read_all(
-    manifests: list[ManifestFile], recorded: frozenset[int], read: ReadBytes
+    manifests: list[ManifestFile], recorded: frozenset[int], read: ReadBytes, *, compiled: bool
 ) -> dict[int, tuple[DecodedManifest, dict[str, Any]]]:
     with ThreadPoolExecutor(_READERS) as pool:
-        results = pool.map(lambda manifest: read_and_decode(manifest, recorded, read), manifests)
+        results = pool.map(lambda manifest: read_and_decode(manifest, recorded, read, compiled=compiled), manifests)
         return {manifest.ordinal: result for manifest, result in zip(manifests, results, strict=True)}

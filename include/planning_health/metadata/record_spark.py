@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_list import ManifestFile
+from planning_health.metadata.manifest_reader import worth_compiling
 from planning_health.metadata.model import DATA, DELETES, TableInfo
 from planning_health.metadata.record import ReadBytes, manifests_of, manifests_table, read_and_decode
 from planning_health.metadata.recorded_columns import columns_to_record
@@ -66,12 +67,17 @@ def record_with_spark(
     snapshot_id, schema = (choice or SnapshotChoice()).resolve(metadata)
     manifests, list_bytes = manifests_of(metadata, snapshot_id, _java_reader(java_table))
     clear(folder)
-    task = _RecordTask(folder, columns_to_record(metadata, schema, queried), dict(java_table.io().properties()))
+    task = _RecordTask(
+        folder=folder,
+        recorded=columns_to_record(metadata, schema, queried),
+        io_properties=dict(java_table.io().properties()),
+        compiled=worth_compiling(manifests),
+    )
     deletes = [manifest for manifest in manifests if manifest.content == DELETES]
     rows = _run(spark, task, DELETE_FILES, deletes)
     equality_ids = {field_id for row in rows for field_id in row["equality_ids"]}
     if equality_ids - task.recorded:
-        task = _RecordTask(folder, task.recorded | equality_ids, task.io_properties)
+        task = replace(task, recorded=task.recorded | equality_ids)
         rows = _run(spark, task, DELETE_FILES, deletes)
     rows += _run(spark, task, DATA_FILES, [manifest for manifest in manifests if manifest.content == DATA])
     info = TableInfo(
@@ -139,6 +145,7 @@ class _RecordTask:
     folder: str
     recorded: frozenset[int]
     io_properties: dict[str, str]
+    compiled: bool
 
     def reader(self) -> ReadBytes:
         def read(path: str) -> bytes:
@@ -177,7 +184,7 @@ def _part_recorder(task: _RecordTask, kind: str) -> Callable[[int, list[Manifest
         files: list[pa.Table] = []
         for manifest in manifests:
             try:
-                decoded, columns = read_and_decode(manifest, task.recorded, read)
+                decoded, columns = read_and_decode(manifest, task.recorded, read, compiled=task.compiled)
             except NotMeasurableError as error:
                 yield {"error": str(error)}
                 continue
