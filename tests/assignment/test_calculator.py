@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from planning_health.assignment import AFFINITY_LIMITS, BALANCE_LIMITS, calculator
+from planning_health.assignment import AFFINITY_LIMITS, BALANCE_LIMITS, calculator, collect_units
 from planning_health.errors import InputError
 
 
@@ -28,6 +28,14 @@ def test_default_document_lists_indexes_per_feed_and_loads_per_task() -> None:
     document = calculator.assign_costs([1, 2, 3, 4, 5, 6, 7], 3, "default", 2)
     assert document["assignment"] == [[0, 6], [3], [1], [4], [2], [5]]
     assert document["loads"] == [12, 7, 9]
+
+
+def test_units_are_assigned_in_the_order_of_their_paths() -> None:
+    units = collect_units([("c", 1, None), ("a", 5, None), ("b", 3, None)])
+    document = calculator.assign_units(units, 2, "greedy")
+    assert document["files"] == ["a", "b", "c"]
+    assert (document["assignment"], document["loads"]) == ([[0], [1, 2]], [5, 4])
+    assert calculator.assign_units(units, 2)["assignment"] == [[0, 2], [1]]
 
 
 def test_skew_is_null_without_load() -> None:

@@ -78,8 +78,8 @@ class Ranking:
     Attributes:
         workers: normalised URLs, ascending, without duplicates.
         order: indexes into ``workers``, one row per task.
-        scores: exact weight owned per worker (columns as in ``workers``), one row per task, as (high, low) halves of
-            32 bits; use ``score``.
+        high: upper part of the weight owned per worker (columns as in ``workers``), one row per task; see ``score``.
+        low: its lower 32 bits; together they are exact beyond 64 bits.
         hinted: whether the task has a ranking.
         home: index into ``workers`` of each of the hints' keys; -1 without workers.
     """

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
+
 from planning_health.assignment.affinity import Hint, TaskHints, rank_workers
 from planning_health.assignment.balance import (
+    Costs,
     default_assignment,
     feeds,
     greedy_assignment,
@@ -16,10 +19,11 @@ from planning_health.assignment.balance import (
 )
 from planning_health.assignment.limits import AFFINITY_LIMITS, BALANCE_LIMITS
 from planning_health.assignment.task_count import BYTES_PER_PARTITION, estimate_tasks
+from planning_health.assignment.units import UnitTable
 from planning_health.errors import InputError
 
 
-def assign_costs(costs: Sequence[int], tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
+def assign_costs(costs: Costs, tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
     """Assigns units of the given costs.
 
     Args:
@@ -48,6 +52,17 @@ def assign_costs(costs: Sequence[int], tasks: int, strategy: str = "default", pa
         "memory": asdict(memory_estimate(len(costs), tasks)),
         "limits": list(BALANCE_LIMITS),
     }
+
+
+def assign_units(units: UnitTable, tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
+    """Assigns a scan's units like ``assign_costs``; indexes refer to ``files``, ordered by path, start and length.
+
+    Raises:
+        InputError: an argument out of its range, or an unknown strategy.
+    """
+    order = units.stable_order()
+    document = assign_costs(units.costs[order], tasks, strategy, partitions)
+    return {**document, "files": units.paths.take(pa.array(order)).to_pylist()}
 
 
 def assign_affinity(hints: object, workers: Sequence[str]) -> dict[str, Any]:
