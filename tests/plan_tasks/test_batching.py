@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planning_health.errors import InputError
-from planning_health.plan_tasks import BATCH_SIZE, ScanTask, batch, total_order, utf16_key
+from planning_health.plan_tasks import BATCH_SIZE, TaskTable, batch, total_order
 
 
 @pytest.mark.parametrize(
@@ -53,10 +55,33 @@ def test_the_first_token_starts_where_the_inline_batch_ends() -> None:
     assert batch(350, 100).slices() == [(100, 100), (200, 100), (300, 100)]
 
 
+class ScanTask(NamedTuple):
+    location: str
+    start: int
+    length: int
+    data_sequence_number: int | None = None
+    file_sequence_number: int | None = None
+    manifest_location: str | None = None
+    manifest_position: int | None = None
+
+
+def ordered(tasks: list[ScanTask]) -> list[ScanTask]:
+    kinds = [pa.string(), *[pa.int64()] * 4, pa.string(), pa.int64()]
+    columns = zip(*tasks, strict=True) if tasks else [()] * 7
+    table = TaskTable(*(pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+    return [tasks[index] for index in total_order(table)]
+
+
+def java_key(task: ScanTask) -> tuple[object, ...]:
+    """The order spelled out: nulls first, texts as lists of UTF-16 units."""
+    units = [value.encode("utf-16-be") if isinstance(value, str) else value for value in task]
+    return tuple((value is not None, value or 0 if not isinstance(value, bytes) else value) for value in units)
+
+
 def test_paths_are_compared_by_utf16_units() -> None:
-    assert utf16_key("\U0001f600") < utf16_key("\uff00")
+    # By code points, and by UTF-8 bytes, the order of the last two would be the other one.
     tasks = [ScanTask("\uff00", 0, 1), ScanTask("\U0001f600", 0, 1), ScanTask("a", 0, 1)]
-    assert total_order(tasks) == [2, 1, 0]
+    assert ordered(tasks) == [tasks[2], tasks[1], tasks[0]]
 
 
 def test_missing_sequence_numbers_and_manifests_come_first() -> None:
@@ -67,11 +92,11 @@ def test_missing_sequence_numbers_and_manifests_come_first() -> None:
         ScanTask("a", 0, 1, 1, None, "m", 0),
         ScanTask("a", 0, 1, None, 9, "m", 0),
     ]
-    assert total_order(tasks) == [4, 3, 2, 1, 0]
+    assert ordered(tasks) == tasks[::-1]
 
 
 def test_one_path_in_several_entries_is_told_apart_by_each_key() -> None:
-    ordered = [
+    entries = [
         ScanTask("a", 0, 10, 1, 1, "m0", 0),
         ScanTask("a", 0, 10, 1, 1, "m0", 1),
         ScanTask("a", 0, 10, 1, 1, "m1", 0),
@@ -81,9 +106,8 @@ def test_one_path_in_several_entries_is_told_apart_by_each_key() -> None:
         ScanTask("a", 1, 10, 1, 1, "m0", 0),
         ScanTask("b", 0, 10, 1, 1, "m0", 0),
     ]
-    for shift in range(len(ordered)):
-        shuffled = ordered[shift:] + ordered[:shift][::-1]
-        assert [shuffled[index] for index in total_order(shuffled)] == ordered
+    for shift in range(len(entries)):
+        assert ordered(entries[shift:] + entries[:shift][::-1]) == entries
 
 
 @given(
@@ -105,4 +129,4 @@ def test_one_path_in_several_entries_is_told_apart_by_each_key() -> None:
 def test_the_order_does_not_depend_on_the_order_of_planning(tasks: list[ScanTask], rng: random.Random) -> None:
     shuffled = list(tasks)
     rng.shuffle(shuffled)
-    assert [tasks[index] for index in total_order(tasks)] == [shuffled[index] for index in total_order(shuffled)]
+    assert ordered(tasks) == ordered(shuffled) == sorted(tasks, key=java_key)

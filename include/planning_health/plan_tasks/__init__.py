@@ -3,7 +3,7 @@
 Pure Python; nothing here serves a request.
 """
 
-from planning_health.plan_tasks.batching import BATCH_SIZE, Batching, ScanTask, batch, total_order, utf16_key
+from planning_health.plan_tasks.batching import BATCH_SIZE, Batching, TaskTable, batch, total_order
 from planning_health.plan_tasks.cache_model import (
     BYTES_PER_TASK,
     CACHE_ENTRIES,
@@ -61,8 +61,8 @@ __all__ = [
     "RangePlan",
     "RangeToken",
     "Routing",
-    "ScanTask",
     "Service",
+    "TaskTable",
     "Token",
     "batch",
     "check_table",
@@ -78,5 +78,4 @@ __all__ = [
     "simulate",
     "table_identity",
     "total_order",
-    "utf16_key",
 ]

@@ -5,8 +5,12 @@ Source of the rules: the server-side scan planning design of Apache Gravitino, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from planning_health.errors import InputError
 
@@ -56,48 +60,57 @@ def batch(tasks: int, batch_size: int = BATCH_SIZE) -> Batching:
 
 
 @dataclass(frozen=True)
-class ScanTask:
-    """What identifies one file scan task within a snapshot.
+class TaskTable:
+    """What identifies the file scan tasks of a plan within their snapshot; row i is the i-th task that was planned.
 
     Attributes:
-        location: path of the data file.
-        start: first byte.
-        length: bytes.
-        data_sequence_number: when the file's rows were added; None when not known.
-        file_sequence_number: when the file was added; None when not known.
-        manifest_location: path of the manifest; None when not known.
-        manifest_position: physical position of the entry in its manifest; None when not known.
+        locations: paths of the data files.
+        starts: first byte.
+        lengths: bytes.
+        data_sequence_numbers: when the file's rows were added; null when not known.
+        file_sequence_numbers: when the file was added; null when not known.
+        manifest_locations: path of the manifest; null when not known.
+        manifest_positions: physical position of the entry in its manifest; null when not known.
     """
 
-    location: str
-    start: int
-    length: int
-    data_sequence_number: int | None = None
-    file_sequence_number: int | None = None
-    manifest_location: str | None = None
-    manifest_position: int | None = None
-
-    def sort_key(self) -> tuple[object, ...]:
-        """Orders by all fields; texts by UTF-16 units as Java compares them, missing values before others."""
-        manifest = None if self.manifest_location is None else utf16_key(self.manifest_location)
-        optional = (self.data_sequence_number, self.file_sequence_number, manifest, self.manifest_position)
-        return (
-            utf16_key(self.location),
-            self.start,
-            self.length,
-            *((value is not None, value) if value is not None else (False,) for value in optional),
-        )
+    locations: pa.StringArray
+    starts: pa.Int64Array
+    lengths: pa.Int64Array
+    data_sequence_numbers: pa.Int64Array
+    file_sequence_numbers: pa.Int64Array
+    manifest_locations: pa.StringArray
+    manifest_positions: pa.Int64Array
 
 
-def total_order(tasks: Sequence[ScanTask]) -> list[int]:
-    """Indexes of the tasks in the order in which they are batched.
+def total_order(tasks: TaskTable) -> npt.NDArray[np.int64]:
+    """Row indexes of the tasks in the order in which they are batched: by all columns, nulls first.
 
     Planning returns tasks in no repeatable order, and one path can stand in several manifest entries. Sequence numbers
-    and the entry's place make the order total, so that a plan computed again has the same batches.
+    and the entry's place make the order total, so that a plan computed again has the same batches. Texts compare by
+    UTF-16 units, as in Java.
     """
-    return sorted(range(len(tasks)), key=lambda index: tasks[index].sort_key())
+    columns = [
+        _utf16_comparable(tasks.locations),
+        tasks.starts,
+        tasks.lengths,
+        *_nulls_first(tasks.data_sequence_numbers),
+        *_nulls_first(tasks.file_sequence_numbers),
+        *_nulls_first(_utf16_comparable(tasks.manifest_locations)),
+        *_nulls_first(tasks.manifest_positions),
+    ]
+    names = [str(number) for number in range(len(columns))]
+    order = pc.sort_indices(pa.table(columns, names), sort_keys=[(name, "ascending") for name in names])
+    return np.asarray(order, dtype=np.int64)
 
 
-def utf16_key(text: str) -> bytes:
-    """Compares as Java compares strings: by UTF-16 units, not by code points."""
-    return text.encode("utf-16-be", "surrogatepass")
+def _nulls_first(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """A sort key that puts nulls first, whichever way this version of Arrow spells that, and the column."""
+    return column.is_valid().cast(pa.int8()), column
+
+
+def _utf16_comparable(texts: pa.StringArray) -> pa.Array:
+    """A column whose bytes sort as the texts do by UTF-16 units; ASCII texts do so as they are."""
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return texts
+    encoded = [None if text is None else text.encode("utf-16-be") for text in texts.to_pylist()]
+    return pa.array(encoded, pa.binary())
