@@ -59,6 +59,12 @@ def analyse(
     }
 
 
+def levelled_signals(measures: Measures, thresholds: Thresholds) -> list[dict[str, Any]]:
+    """The signals with their levels, as the health result holds them."""
+    signals = all_signals(measures)
+    return _levelled(signals, all_findings(Assessment(measures, signals, thresholds)), thresholds)
+
+
 def _levelled(signals: Sequence[Signal], findings: Sequence[Finding], thresholds: Thresholds) -> list[dict[str, Any]]:
     found = {(finding.scope_key, finding.signal): finding.level for finding in findings}
     return [dict(vars(signal)) | {"level": _level(signal, found, thresholds)} for signal in signals]
