@@ -27,10 +27,11 @@ from planning_health.maintenance.java_table import (
     own_snapshots,
     parent_id,
 )
+from planning_health.maintenance.layout import layout_of
 from planning_health.maintenance.lease import LeaseHeldError, lease
 from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
 from planning_health.maintenance.properties import PropertyChange, PropertyPlan, apply_properties, plan_properties
-from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of, layout_json
+from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.rewrite import (
     CommitStateUnknownError,
@@ -108,8 +109,8 @@ class ActionResult:
             "steps": self.log.as_json(),
             "predicted": effect_of(before, self.predicted) if before and self.predicted else {},
             "actual": effect_of(before, after) if before and after else {},
-            "before": layout_json(before) if before else {},
-            "after": layout_json(after) if after else {},
+            "before": layout_of(before).as_json() if before else {},
+            "after": layout_of(after).as_json() if after else {},
             "verification": {
                 "success": all(report.success for report in self.verification.values()) if self.verification else None,
                 "specs": {str(spec_id): report.as_json() for spec_id, report in self.verification.items()},

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
 
-from planning_health.maintenance.layout import partition_values
 from planning_health.metadata.model import DATA, DELETED, DELETES, EXISTING, MANIFESTS_SCHEMA, PlanningMetadata
 from planning_health.metadata.single_values import decode_array
 
@@ -141,10 +140,12 @@ class _Part:
         return [group[start : start + rows] for start in range(0, len(group), rows)]
 
     def header_bytes(self) -> int:
-        """About what a manifest takes beside its entries: Avro's header holds the table's schema uncompressed."""
-        schema = len(self.metadata.info.schema.model_dump_json().encode())
+        """About what a manifest takes beside its entries: Avro's header holds the schemas uncompressed."""
+        info = self.metadata.info
+        schema = len(info.schema.model_dump_json(by_alias=True, exclude_none=True))
+        fixed = _HEADER_BYTES[min(info.format_version, max(_HEADER_BYTES))]
         smallest = pc.min(self.old["length"]).as_py() or 0
-        return min(_FIXED_HEADER_BYTES + schema, int(smallest * 0.9))
+        return min(fixed + _HEADER_BYTES_PER_FIELD * len(self.spec.fields) + schema, int(smallest * 0.95))
 
     def length(self, share: float) -> int:
         """The predicted size of a new manifest that holds this share of the live entries."""
@@ -153,8 +154,9 @@ class _Part:
         return header + int(body * self.body_share * share)
 
 
-_FIXED_HEADER_BYTES: Final = 5000
-"""Avro's schema of a manifest entry, the specs and the codec's name: measured on Iceberg 1.12."""
+_HEADER_BYTES: Final = {1: 5432, 2: 6676, 3: 7489}
+_HEADER_BYTES_PER_FIELD: Final = 215
+"""A manifest's header without the table's schema, by format version, and what a partition field adds (measured)."""
 
 
 def _split(order: Order, keys: npt.NDArray[np.int64], wanted: int) -> list[Order]:
@@ -240,6 +242,11 @@ def _summaries(part: _Part, entries: pa.Table) -> list[dict[str, Any]]:
         _summary(partition_values(entries, position), field_type)
         for position, field_type in enumerate(part.metadata.info.partition_types(part.spec))
     ]
+
+
+def partition_values(files: pa.Table, position: int) -> pa.Array:
+    """The raw values of one partition field; all rows must be of the spec that the position belongs to."""
+    return pc.list_element(files["partition"].combine_chunks(), position)
 
 
 def _summary(raw: pa.Array, field_type: Any) -> dict[str, Any]:

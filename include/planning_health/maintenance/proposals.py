@@ -6,24 +6,26 @@ Pure: everything comes from the recorded planning metadata, so the same measurem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.errors import InputError
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
-from planning_health.maintenance.layout import FieldOverlap, Layout, layout_of
+from planning_health.maintenance.layout import layout_of
 from planning_health.maintenance.prediction import (
     TARGET_SIZE_PROPERTY,
     RewritePrediction,
     predict_rewrite_manifests,
     target_size,
 )
-from planning_health.maintenance.properties import PropertyPlan
+from planning_health.maintenance.properties import COLUMN_METRICS, PropertyPlan, is_value_column
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.metadata import PlanningMetadata
+from planning_health.metadata.model import DATA, DELETES
 
 OPEN_COST_BYTES: Final = 64 * 1024
 """What opening a manifest costs beside reading it, in bytes that could be read meanwhile."""
@@ -52,26 +54,22 @@ class SpecDecision:
     refused: bool = False
 
 
-def lookup_cost(layout: Layout, spec_id: int, metadata: PlanningMetadata) -> float:
+def lookup_cost(metadata: PlanningMetadata, spec_id: int) -> float:
     """What planning a query on the spec costs on average, in bytes.
 
-    The mean over its partition fields of an equality lookup's opened manifests; a scan of all of them where there is
-    no field with values. Delete manifests are always counted: a lookup seldom skips them.
+    The mean over its partition fields of the data manifests that an equality lookup opens; all of them where no field
+    has a value. Delete manifests are always counted: a lookup seldom skips them.
     """
-    fields = [overlap for overlap in layout.overlap if overlap.spec_id == spec_id and overlap.mean is not None]
     mine = metadata.manifests.filter(pc.equal(metadata.manifests["partition_spec_id"], spec_id))
-    if fields:
-        lookups = [_field_cost(field) for field in fields]
-        mine = mine.filter(pc.not_equal(mine["content"], 0))
-        return sum(lookups) / len(lookups) + _scan_cost(mine)
-    return _scan_cost(mine)
+    data, deletes = (mine.filter(pc.equal(mine["content"], content)) for content in (DATA, DELETES))
+    depths = [
+        field.mean for field in layout_of(metadata).overlap if field.spec_id == spec_id and field.mean is not None
+    ]
+    opened = sum(depths) / len(depths) / len(data) if depths and len(data) else 1.0
+    return _scan_cost(data) * opened + _scan_cost(deletes)
 
 
-def _field_cost(field: FieldOverlap) -> float:
-    return (field.mean or 0.0) * OPEN_COST_BYTES + (field.mean_bytes or 0.0)
-
-
-def _scan_cost(manifests: Any) -> float:
+def _scan_cost(manifests: pa.Table) -> float:
     return float(len(manifests) * OPEN_COST_BYTES + (pc.sum(manifests["length"]).as_py() or 0))
 
 
@@ -87,7 +85,7 @@ def decide_spec(metadata: PlanningMetadata, spec_id: int, target: int, sort_by: 
             spec_id, metadata, None, False, f"spec {spec_id} has {count} manifest(s): nothing to merge or split"
         )
     before, after = layout_of(metadata), layout_of(prediction.metadata)
-    costs = lookup_cost(before, spec_id, metadata), lookup_cost(after, spec_id, prediction.metadata)
+    costs = lookup_cost(metadata, spec_id), lookup_cost(prediction.metadata, spec_id)
     counts = before.manifests_by_spec[spec_id], after.manifests_by_spec.get(spec_id, 0)
     effect = (
         f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
@@ -153,19 +151,6 @@ def _check_request(metadata: PlanningMetadata, request: MaintenanceRequest) -> N
     refusals = [_sort_refusal(metadata, spec_id, request.sort_by) for spec_id in candidates]
     if request.sort_by and all(refusals):
         raise InputError(str(refusals[-1]))
-
-
-def layout_json(metadata: PlanningMetadata) -> dict[str, Any]:
-    """A snapshot's layout in numbers."""
-    layout = layout_of(metadata)
-    return {
-        "snapshot_id": metadata.info.snapshot_id,
-        "manifests": layout.manifests,
-        "data_manifests": layout.data_manifests,
-        "delete_manifests": layout.delete_manifests,
-        "metadata_bytes": layout.metadata_bytes,
-        "overlap": [asdict(field) for field in layout.overlap],
-    }
 
 
 def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, Any]:
@@ -254,6 +239,27 @@ def property_proposal(metadata: PlanningMetadata, request: MaintenanceRequest, p
             "target_manifest_bytes": request.target_manifest_bytes,
         },
     }
+
+
+def statistics_request(metadata: PlanningMetadata, settings_queries: Sequence[str]) -> MaintenanceRequest | None:
+    """Metrics properties that keep statistics for the columns that pruning can need, and counts for all others.
+
+    Args:
+        metadata: the recorded snapshot; its recorded columns are those of partitions, sort order, identifiers,
+            equality deletes and the table's queries.
+        settings_queries: the table's configured predicates. Without one nobody knows which columns are filtered by,
+            and nothing is proposed.
+    """
+    info = metadata.info
+    names = [info.metadata.schema().find_column_name(field_id) for field_id in sorted(info.recorded_field_ids)]
+    kept = {
+        name: info.properties.get(COLUMN_METRICS + name, "truncate(16)")
+        for name in names
+        if name is not None and is_value_column(info.metadata.schema(), name)
+    }
+    if not settings_queries or not kept:
+        return None
+    return MaintenanceRequest(actions=["set_properties"], metrics_default="counts", metrics_columns=kept)
 
 
 def headline_of(predicted: Mapping[str, Any]) -> dict[str, int | float | None]:

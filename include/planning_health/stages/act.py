@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planning_health.envelope import Envelope, Headline
+from planning_health.errors import NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.maintenance.action import Action, ActionResult
 from planning_health.maintenance.request import MaintenanceRequest
@@ -59,7 +60,10 @@ def _measured(run_folder: RunFolder, table: TableName) -> PlanningMetadata | Non
     measurement = run_folder.read_result(MEASUREMENT, table)
     if measurement is None or measurement.status != "ok":
         return None
-    return load(run_folder.metadata_url(table))
+    try:
+        return load(run_folder.metadata_url(table))
+    except NotMeasurableError:  # the action measures by itself
+        return None
 
 
 def _headline(result: ActionResult) -> Headline:

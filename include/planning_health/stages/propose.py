@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from planning_health.envelope import Envelope
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.maintenance.properties import plan_properties
 from planning_health.maintenance.proposals import (
@@ -11,7 +15,9 @@ from planning_health.maintenance.proposals import (
     headline_of,
     property_proposal,
     rewrite_proposal,
+    statistics_request,
 )
+from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
@@ -19,46 +25,75 @@ from planning_health.settings import SettingsDocument
 from planning_health.stages.table_stage import Outcome, run_table_stage
 
 KIND = "proposal"
+HEALTH = "health"
+"""Kind of the diagnosis, whose findings ask for more than rewriting manifests."""
 
 
 def propose(
     settings: SettingsDocument, run_folder: RunFolder, table: TableName, request: MaintenanceRequest
 ) -> Envelope:
-    """Proposes the requested actions from the run's measurement of the table.
+    """Proposes the requested actions from the run's measurement, and what its diagnosis recommends beside them.
 
     A request that does not fit the table (an unknown column, mode, spec or sort field) gives status ``failed`` with
     every fault named.
     """
-    return run_table_stage(run_folder, table, KIND, lambda metadata: _outcome(metadata, request))
+    health = run_folder.read_result(HEALTH, table)
+    findings = health.data["findings"] if health is not None and health.status == "ok" else []
+    rule = settings.rule_for(table)
+    queries = [query.where for query in rule.queries] if rule else []
+
+    def work(metadata: PlanningMetadata) -> Outcome:
+        proposals, reasons, effect = _requested(metadata, request)
+        further = [] if request.sets_properties else _statistics(metadata, findings, queries)
+        further += recommendations(metadata, findings)
+        return Outcome(
+            headline={"proposals": len(proposals), "recommendations": len(further), **headline_of(effect)},
+            data={
+                "request": request.model_dump(),
+                "proposals": [*proposals, *further],
+                "predicted": effect,
+                "no_op_reason": None if proposals else "; ".join(reasons),
+                "left_alone": reasons,
+            },
+        )
+
+    return run_table_stage(run_folder, table, KIND, work)
 
 
-def _outcome(metadata: PlanningMetadata, request: MaintenanceRequest) -> Outcome:
-    proposals = []
-    reasons = []
+def _requested(
+    metadata: PlanningMetadata, request: MaintenanceRequest
+) -> tuple[list[dict[str, Any]], list[str], dict[str, Any]]:
+    """The proposals, why other things are left alone, and the effect of all proposals together."""
+    proposals, reasons, state = [], [], metadata
     if request.sets_properties:
         plan = plan_properties(metadata.info, request)
         if plan.changes:
             proposals.append(property_proposal(metadata, request, plan))
         else:
             reasons.append("the properties have these values already")
-    state = metadata
     if request.rewrites_manifests:
+        if metadata.info.snapshot_id is None:
+            reasons.append("the table is empty")
         for decision in decide_specs(metadata, request):
             if decision.worthwhile and decision.prediction is not None:
                 proposals.append(rewrite_proposal(request, decision))
                 state = decision.prediction.metadata
             else:
                 reasons.append(decision.reason)
-        if metadata.info.snapshot_id is None:
-            reasons.append("the table is empty")
-    effect = effect_of(metadata, state)
-    return Outcome(
-        headline={"proposals": len(proposals), **headline_of(effect)},
-        data={
-            "request": request.model_dump(),
-            "proposals": proposals,
-            "predicted": effect,
-            "no_op_reason": None if proposals else "; ".join(reasons),
-            "left_alone": reasons,
-        },
-    )
+    return proposals, reasons, effect_of(metadata, state)
+
+
+def _statistics(
+    metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]], queries: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Metrics properties for a table whose statistics are heavy, when its queries are known."""
+    if not any(str(finding["id"]).startswith("heavy_statistics") for finding in findings):
+        return []
+    request = statistics_request(metadata, queries)
+    if request is None:
+        return []
+    try:
+        plan = plan_properties(metadata.info, request)
+    except InputError:  # the table's own properties are in disorder: nothing can be set unasked
+        return []
+    return [property_proposal(metadata, request, plan)] if plan.changes else []
