@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -35,3 +36,10 @@ def require_java() -> int:
         shown = match[1] if match else "of unknown version"
         raise InputError(f"Java {shown} at {binary} is not supported by Spark 4.1: {INSTALL_HINT}")
     return int(match[1])
+
+
+if __name__ == "__main__":
+    try:
+        require_java()
+    except InputError as error:
+        sys.exit(f"error: {error}")
