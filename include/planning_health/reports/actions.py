@@ -14,20 +14,24 @@ from planning_health.errors import WorkFailedError
 from planning_health.reports.effects import effect, effect_sentence
 from planning_health.reports.model import Action, ActionStep
 from planning_health.reports.reading import mapping, mappings, number, text
-from planning_health.reports.wording import parse_time, state_name, visible
+from planning_health.reports.wording import anchor, parse_time, state_name, visible, visible_lines
 from planning_health.run_folder import CLI_DAG_ID, read_result
 
 MAINTENANCE_DAGS: Final = ("table_maintenance", CLI_DAG_ID)
 MAX_ACTIONS: Final = 200
 
 
-def actions_since(home: str, since: datetime | None) -> list[Action]:
-    """The actions of maintenance runs after ``since`` (all without it), the newest first; dry runs are left out.
+def actions_since(home: str, since: datetime | None, run_id: str) -> list[Action]:
+    """The actions of maintenance runs after ``since`` (all without it) and of this run, the newest first.
 
-    A damaged result file is passed over: one run's trouble must not cost the report.
+    Dry runs are left out: they did nothing. A damaged result file is passed over: one run's trouble must not cost the report.
     """
     found = [_action(result) for result in _results(home) if not mapping(result.data).get("dry_run")]
-    recent = [action for action in found if since is None or _time(action.at) > since.timestamp()]
+    recent = [
+        action
+        for action in found
+        if since is None or _time(action.at) > since.timestamp() or action.run_id == visible(run_id)
+    ]
     return sorted(recent, key=lambda action: (_time(action.at), action.table), reverse=True)[:MAX_ACTIONS]
 
 
@@ -58,6 +62,7 @@ def _action(result: ResultFile) -> Action:
     reason = result.reason or _failure(data)
     return Action(
         table=visible(result.table),
+        anchor=anchor(text(result.table)),
         run_id=visible(result.run_id),
         dag_id=_dag_of(result.path),
         started_at=min(
@@ -71,7 +76,7 @@ def _action(result: ResultFile) -> Action:
         steps=[_step(step) for step in steps],
         effect=rows,
         summary=sentence or _outcome(state, reason),
-        rollback=text(data.get("rollback")) or None,
+        rollback=visible_lines(text(data.get("rollback"))) or None,
     )
 
 

@@ -29,7 +29,7 @@ from planning_health.reports.model import (
     TableReport,
 )
 from planning_health.reports.reading import mapping, text, texts
-from planning_health.reports.table_report import TableResults, anchor, by_urgency, read_or_none, table_report
+from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
 from planning_health.reports.wording import counted, day, joined, parse_time, visible
 from planning_health.run_folder import RunFolder, read_bytes, read_result
 
@@ -46,7 +46,7 @@ def build_report(run_folder: RunFolder) -> Report:
     measure = read_or_none(run_folder, "measure")
     started = parse_time(measure.created_at if measure else None)
     previous = previous_report(home, run_folder.run_id, started)
-    actions = actions_since(home, parse_time(previous.created_at) if previous else None)
+    actions = actions_since(home, parse_time(previous.created_at) if previous else None, run_folder.run_id)
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
     names = _table_names(run_folder, [*texts(_data(measure).get("tables")), *mapping(_data(measure).get("failed"))])
     validation = mapping(_data(read_or_none(run_folder, "validation")).get("tables"))
@@ -210,9 +210,15 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
     """The report in two or three sentences."""
     if not summary.tables:
         return "No table was measured in this run."
-    urgent = [f"{summary.critical} critical"] if summary.critical else []
-    urgent += [f"{summary.warning} with a warning"] if summary.warning else []
     total = counted(summary.tables, "table")
+    urgent = [
+        f"{count} {singular if count == 1 else plural}"
+        for count, singular, plural in (
+            (summary.critical, "is critical", "are critical"),
+            (summary.warning, "has a warning", "have a warning"),
+        )
+        if count
+    ]
     sentences = [f"Of {total}, {joined(urgent)}." if urgent else f"None of the {total} has a finding that needs work."]
     if summary.failed:
         sentences.append(f"{counted(summary.failed, 'table')} could not be measured.")
@@ -222,7 +228,8 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
         )
     done = [action for action in actions if action.succeeded]
     if done:
-        sentences.append(f"{counted(len(done), 'repair')} {'was' if len(done) == 1 else 'were'} made and checked.")
+        made = f"{counted(len(done), 'repair')} {'was' if len(done) == 1 else 'were'} made and checked"
+        sentences.append(f"{made}: {done[0].table}, {done[0].summary}." if len(done) == 1 else f"{made}.")
     failed = [action for action in actions if action.state in _FAILED_ACTIONS]
     if failed:
         sentences.append(f"{counted(len(failed), 'repair')} did not succeed.")
@@ -255,7 +262,7 @@ def _failed_action(action: Action) -> Attention:
         step += f"; to go back: {action.rollback}" if action.rollback else "."
     return Attention(
         table=action.table,
-        anchor=anchor(action.table),
+        anchor=action.anchor,
         level="critical" if serious else "warning",
         title="A repair changed the table, and its check failed" if serious else "A repair did not succeed",
         evidence=action.summary,
@@ -271,7 +278,9 @@ def _table_attention(table: TableReport) -> Attention | None:
             level="failed",
             title="Could not be measured",
             evidence=table.reason or "",
-            next_step="Repair the table's metadata or exclude the table in the settings; until then nothing is known about it.",
+            next_step=(
+                "Repair the table's metadata, or exclude the table in the settings; until then nothing is known of it."
+            ),
         )
     if table.failed_expectations:
         return Attention(

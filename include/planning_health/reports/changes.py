@@ -92,13 +92,13 @@ def improvements(tables: Sequence[TableReport], changes: Changes) -> list[Improv
     for table in tables:
         for action in reversed(table.actions):
             if action.succeeded:
-                told.setdefault(table.table, []).append(f"{action.title}: {action.summary}.")
+                told.setdefault(table.table, []).append(f"{action.title}: {action.summary}")
     for state in changes.states:
         if state.direction == "better":
-            told.setdefault(state.table, []).append(f"{state_name(state.before)} → {state_name(state.after)}.")
+            told.setdefault(state.table, []).append(f"State: {state_name(state.before)} → {state_name(state.after)}")
     for finding in changes.resolved_findings:
-        told.setdefault(finding.table, []).append(f"No longer: {finding.title}.")
+        told.setdefault(finding.table, []).append(f"No longer: {finding.title}")
     for moved in changes.numbers:
         if moved.direction == "better" and moved.table not in told:
-            told[moved.table] = [f"{moved.label}: {change(moved.before, moved.after, moved.unit)}."]
-    return [Improvement(table=name, anchor=anchors[name], text=" ".join(parts)) for name, parts in told.items()]
+            told[moved.table] = [f"{moved.label}: {change(moved.before, moved.after, moved.unit)}"]
+    return [Improvement(table=name, anchor=anchors[name], texts=parts) for name, parts in told.items()]

@@ -44,7 +44,14 @@ def effect(before: Mapping[str, Any], predicted: Mapping[str, Any], after: Mappi
     rows += _listed("queries", before, predicted, after, "manifests", _query_key, _query_label, "manifests")[
         :_MAX_QUERIES
     ]
-    return [row for row in rows if (row.before, row.predicted, row.after) != (None, None, None)]
+    return [row for row in rows if _tells(row)]
+
+
+def _tells(row: Comparison) -> bool:
+    """Whether a row says anything: it has a number, and one that was not predicted has moved."""
+    if row.predicted is None and row.before == row.after:
+        return False
+    return row.before is not None or row.predicted is not None or row.after is not None
 
 
 def _first(*values: Number | None) -> Number | None:

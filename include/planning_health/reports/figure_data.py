@@ -17,13 +17,14 @@ from planning_health.reports.model import (
     DepthBar,
     DepthFigure,
     DepthPanel,
+    FieldFigures,
     Figures,
     LabelledBar,
     RangeFigure,
     RangePanel,
     Span,
 )
-from planning_health.reports.reading import mapping, mappings, number, text
+from planning_health.reports.reading import mapping, mappings, number, text, whole
 from planning_health.reports.wording import byte_size, counted, percentage, plain_number, visible
 
 MAX_SPANS: Final = 120
@@ -64,18 +65,16 @@ def table_figures(
     pictures: Sequence[Picture], assignment: Mapping[str, Any] | None, plan_tasks: Mapping[str, Any] | None
 ) -> Figures:
     """The figures of one table from its health (before a repair where there was one, and now) and simulations."""
-    ranges: list[RangeFigure] = []
-    depth: list[DepthFigure] = []
+    fields: list[FieldFigures] = []
     for spec_id, field in _fields(pictures):
         moments = [_field_picture(picture, spec_id, field) for picture in pictures]
         axis = Axis(_points(moments))
-        if figure := _range_figure(field, moments, axis):
-            ranges.append(figure)
-        if drawn := _depth_figure(field, moments, axis):
-            depth.append(drawn)
+        ranges, depth = _range_figure(field, moments, axis), _depth_figure(field, moments, axis)
+        if ranges or depth:
+            panels = max(len(figure.panels) for figure in (ranges, depth) if figure)
+            fields.append(FieldFigures(panels=panels, ranges=ranges, depth=depth))
     return Figures(
-        ranges=ranges,
-        depth=depth,
+        fields=fields,
         columns=column_figure(pictures[-1].health) if pictures else None,
         assignment=assignment_figure(assignment or {}),
         plan_tasks=plan_tasks_figure(plan_tasks or {}),
@@ -251,8 +250,8 @@ def column_figure(health: Mapping[str, Any]) -> BarFigure | None:
     ]
     rest = total - sum(size for _, size in shown)
     caption = (
-        f"The manifests carry {byte_size(total)} of statistics on {counted(len(columns), 'column')} (before compression); "
-        f"the {len(shown)} largest take {percentage((total - rest) / total)}. "
+        f"The manifests carry {byte_size(total)} of statistics on {counted(len(columns), 'column')}, before "
+        f"compression; the {len(shown)} largest take {percentage((total - rest) / total)}. "
         "Planning reads all of it, whichever column a query asks for."
     )
     return BarFigure(
@@ -281,8 +280,8 @@ def assignment_figure(data: Mapping[str, Any]) -> BarFigure | None:
         skews.append(f"{byte_size(values[0])} ({plain_number(round(values[0] / mean, 2))} × the mean)")
     tasks = len(loads["default"])
     caption = (
-        f"A scan ends when its fullest task ends. Over {tasks} tasks that one reads {skews[0]} when files are dealt out "
-        f"in turn and {skews[1]} with greedy assignment."
+        f"A scan ends when its fullest task ends. Over {tasks} tasks that one reads {skews[0]} when files are dealt "
+        f"out in turn, and {skews[1]} with greedy assignment."
     )
     if tasks > MAX_TASKS:
         caption += f" The {MAX_TASKS} fullest tasks are shown."
@@ -304,10 +303,12 @@ def plan_tasks_figure(data: Mapping[str, Any]) -> BarFigure | None:
         if replicas in _REPLICAS
     ]
     bars.append(LabelledBar(label="no cache", value=plain_number(requests), share=1.0, emphasis=True))
+    replicas, plans = next((point for point in points if point[0] == whole(data.get("replicas"))), points[-1])
     caption = (
-        f"Handing out this scan takes {counted(requests, 'request')}. Without a cache the server plans it {requests} times; "
-        f"with a cache in each replica the expected number of plans is shown; with one shared cache, or all requests of a "
-        "scan sent to one replica, it is 1."
+        f"A planning server hands out this scan in {counted(requests, 'request')}, and computes the plan {requests} "
+        f"times without a cache. With a cache in each of {counted(replicas, 'replica')} it is "
+        f"{plain_number(round(plans, 1))} times on average; with one shared cache, or all requests of a scan sent to "
+        "one replica, once."
     )
     return BarFigure(
         kind="plan_tasks", title="Plans computed per scan", panels=[BarPanel(title="", bars=bars)], caption=caption

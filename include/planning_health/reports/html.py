@@ -6,8 +6,9 @@ from functools import cache
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from planning_health.reports.glossary import signal_label
+from planning_health.reports.glossary import signal_label, signal_meaning, signal_unit
 from planning_health.reports.model import LabelledBar, Number, Report, TableReport
 from planning_health.reports.wording import (
     NOT_MEASURED,
@@ -72,6 +73,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         bar_list=_bar_list,
+        breakable=_breakable,
         cell=_cell,
         counted=counted,
         day=day,
@@ -86,11 +88,18 @@ def _environment() -> Environment:
         short_unit=_short_unit,
         shortened=shortened,
         signal_label=signal_label,
+        signal_meaning=signal_meaning,
+        signal_unit=signal_unit,
         state_name=state_name,
         tiles=_tiles,
         week=week,
     )
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """A dotted name, escaped, that may be broken after its dots."""
+    return Markup(".<wbr>").join(name.split("."))
 
 
 def _percent(fraction: float) -> str:
@@ -137,8 +146,8 @@ def _tiles(report: Report) -> list[tuple[str, int, str]]:
         ("warning", summary.warning, "warning"),
         ("ok", summary.ok, ""),
         ("could not be measured", summary.failed, "failed"),
-        ("proposals", summary.proposals, ""),
-        ("actions taken", summary.actions, ""),
+        ("proposal" if summary.proposals == 1 else "proposals", summary.proposals, ""),
+        ("action taken" if summary.actions == 1 else "actions taken", summary.actions, ""),
     ]
     if summary.not_measured:
         tiles.insert(4, ("not diagnosed", summary.not_measured, "warning"))

@@ -8,7 +8,6 @@ from typing import Final
 from planning_health.reports.model import Action, Report, TableReport
 from planning_health.reports.wording import (
     change,
-    counted,
     day,
     moment,
     quantity,
@@ -22,16 +21,19 @@ from planning_health.reports.wording import (
 MAX_LINES: Final = 40
 """Lines of a list before the rest is counted only."""
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@$^=])")
-_BLOCK_STARTS: Final = re.compile(r"^([-+>]|\d+[.)])(?=\s|$)")
+_SPECIAL: Final = re.compile(r"[\\`*\[\]|~@$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_LINKS: Final = re.compile(r"(?i)\b(https?|ftp|mailto|www)([:.])")
 
 
 def escape(text: object) -> str:
     """Plain text as Markdown: no formatting, link, mention, HTML or block can come out of it."""
     plain = visible(text)
-    escaped = _SPECIAL.sub(r"\\\1", plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-    escaped = escaped.replace("://", "\\://").replace("www.", "www\\.")
-    return _BLOCK_STARTS.sub(lambda match: "\\" + match.group(1), escaped)
+    escaped = _SPECIAL.sub(r"\\\g<0>", plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    escaped = _LINKS.sub(r"\1\\\2", escaped)
+    number = re.match(r"\d+(?=[.)])", escaped)
+    if number:
+        return f"{number.group()}\\{escaped[number.end() :]}"
+    return f"\\{escaped}" if escaped[:1] in ("#", "-", "+", "=") else escaped
 
 
 def code(text: object) -> str:
@@ -50,7 +52,10 @@ def render_markdown(report: Report) -> str:
         [f"**{escape(report.lede)}**"],
         [_compared(report)],
         _section("What needs attention first", _attention(report), empty="Nothing."),
-        _section("What got better", [f"- {code(i.table)}: {escape(i.text)}" for i in report.improvements]),
+        _section(
+            "What got better",
+            [f"- {code(i.table)}: {escape(' '.join(map(sentence, i.texts)))}" for i in report.improvements],
+        ),
         _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
         _section("What changed since the last report", _changes(report)),
         _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
@@ -83,12 +88,14 @@ def _compared(report: Report) -> str:
 
 
 def _attention(report: Report) -> list[str]:
+    findings = {table.table: [f for f in table.findings if f.level != "ok"] for table in report.tables}
     lines: list[str] = []
     for rank, item in enumerate(report.attention, start=1):
-        more = f" (and {counted(item.more, 'more finding')})" if item.more else ""
-        lines.append(f"{rank}. **{state_name(item.level)}** {code(item.table)}: {escape(sentence(item.title))}{more}")
+        lines.append(f"{rank}. **{state_name(item.level)}** {code(item.table)}: {escape(sentence(item.title))}")
         lines += [f"   {escape(sentence(item.evidence))}"] if item.evidence else []
         lines += [f"   → {escape(sentence(item.next_step))}"] if item.next_step else []
+        others = findings.get(item.table, [])[1:]
+        lines += [f"   Also: {escape('; '.join(finding.title for finding in others))}."] if others else []
     return lines
 
 

@@ -137,6 +137,7 @@ class Action(_Part):
     """Something that was done to a table since the last report."""
 
     table: str
+    anchor: str
     run_id: str
     dag_id: str
     started_at: str
@@ -242,14 +243,26 @@ class BarFigure(_Part):
     caption: str
 
 
+class FieldFigures(_Part):
+    """The two figures of one partition field."""
+
+    panels: int
+    ranges: RangeFigure | None = None
+    depth: DepthFigure | None = None
+
+
 class Figures(_Part):
     """The figures of one table; one that cannot be drawn from what was measured is missing."""
 
-    ranges: list[RangeFigure] = Field(default_factory=list)
-    depth: list[DepthFigure] = Field(default_factory=list)
+    fields: list[FieldFigures] = Field(default_factory=list)
     columns: BarFigure | None = None
     assignment: BarFigure | None = None
     plan_tasks: BarFigure | None = None
+
+    @property
+    def has_bars(self) -> bool:
+        """Whether there is a figure beside those of the partition fields."""
+        return bool(self.columns or self.assignment or self.plan_tasks)
 
 
 class FailedExpectation(_Part):
@@ -288,6 +301,11 @@ class TableReport(_Part):
     missing: list[str] = Field(default_factory=list)
     figures: Figures = Figures()
 
+    @property
+    def quiet(self) -> bool:
+        """Whether the table asks for no attention: its section is kept short."""
+        return self.state == "ok" and not self.actions and not self.proposals
+
     def number(self, key: str) -> KeyNumber | None:
         """The key number of that name, or ``None`` when the table has none."""
         return next((number for number in self.numbers if number.key == key), None)
@@ -310,7 +328,7 @@ class Improvement(_Part):
 
     table: str
     anchor: str
-    text: str
+    texts: list[str]
 
 
 class FindingChange(_Part):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,7 +29,7 @@ from planning_health.reports.model import (
     TableReport,
 )
 from planning_health.reports.reading import level, mapping, mappings, number, text, texts, whole
-from planning_health.reports.wording import counted, plain_number, quantity, visible
+from planning_health.reports.wording import anchor, counted, plain_number, quantity, visible, visible_lines
 from planning_health.run_folder import RunFolder
 
 TABLE_KINDS: Final = ("measurement", "health", "planning", "assignment", "plan_tasks", "proposal")
@@ -74,12 +72,6 @@ def read_or_none(run_folder: RunFolder, kind: str, table: TableName | None = Non
         return run_folder.read_result(kind, table)
     except WorkFailedError:
         return None
-
-
-def anchor(table: str) -> str:
-    """An id for the table's section: letters, digits and dashes, unique by a hash."""
-    plain = re.sub(r"[^a-z0-9]+", "-", table.lower()).strip("-")[:40]
-    return f"table-{plain}-{hashlib.sha256(table.encode()).hexdigest()[:6]}"
 
 
 def table_report(
@@ -273,14 +265,17 @@ def _proposal(item: Mapping[str, Any], index: int) -> Proposal:
         title=visible(text(item.get("title")) or text(item.get("action")).replace("_", " ").capitalize()),
         why=visible(text(item.get("why"))),
         risk=visible(text(item.get("risk"))),
-        commands=texts(item.get("commands")),
-        undo=texts(item.get("undo")),
+        commands=[visible_lines(command) for command in texts(item.get("commands"))],
+        undo=[visible_lines(command) for command in texts(item.get("undo"))],
         effect=rows,
         summary=effect_sentence(rows, measured=False),
     )
 
 
 def _failed_expectations(validation: Mapping[str, Any]) -> list[FailedExpectation]:
+    """The failed checks of a measurement that cannot be trusted; expectations on health are findings already."""
+    if not validation.get("blocking"):
+        return []
     return [
         FailedExpectation(
             name=visible(text(item.get("name"))),
@@ -328,14 +323,14 @@ def _numbers(results: TableResults) -> list[KeyNumber]:
         ),
         KeyNumber(
             key="overlap_mean",
-            label="Opened to find one value (mean)",
+            label="Opened per lookup, mean",
             value=_rounded(number(deepest.get("mean"))),
             unit="count",
             note=field,
         ),
         KeyNumber(
             key="overlap_worst",
-            label="Opened to find one value (worst)",
+            label="Opened per lookup, worst",
             value=number(deepest.get("worst")),
             unit="count",
             note=field,
@@ -388,5 +383,5 @@ def _healthy(numbers: Mapping[str, KeyNumber]) -> str:
 
 
 def by_urgency(tables: list[TableReport]) -> list[TableReport]:
-    """Tables with the most urgent first, then by name."""
-    return sorted(tables, key=lambda table: (STATE_ORDER[table.state], table.table))
+    """The most urgent tables first, of the others those that something was done to, then by name."""
+    return sorted(tables, key=lambda table: (STATE_ORDER[table.state], not table.actions, table.table))

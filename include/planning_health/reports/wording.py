@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import unicodedata
@@ -20,10 +21,16 @@ def visible(text: object) -> str:
 
     Names come from other people's tables: they must not be able to turn or hide what stands beside them.
     """
-    spaced = re.sub(r"\s+", " ", str(text)).strip()
+    return visible_lines(re.sub(r"\s+", " ", str(text)).strip())
+
+
+def visible_lines(text: str) -> str:
+    """Like :func:`visible`, for text whose line breaks and spaces matter: commands."""
     return "".join(
-        f"\\u{ord(character):04x}" if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs") else character
-        for character in spaced
+        f"\\u{ord(character):04x}"
+        if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs") and character != "\n"
+        else character
+        for character in text
     )
 
 
@@ -148,3 +155,9 @@ def sentence(text: str | None) -> str:
     if not stripped:
         return ""
     return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?:" else ".")
+
+
+def anchor(table: str) -> str:
+    """An id for the table's section: letters, digits and dashes, unique by a hash."""
+    plain = re.sub(r"[^a-z0-9]+", "-", table.lower()).strip("-")[:40]
+    return f"table-{plain}-{hashlib.sha256(table.encode()).hexdigest()[:6]}"

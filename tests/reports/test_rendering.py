@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from planning_health.identifiers import TableName
+from planning_health.reports import Report, build_report, render_html, render_markdown, terminal_summary
+from planning_health.reports.markdown import code, escape
+
+from . import sample_run as sample
+
+VOID = frozenset({"meta", "br", "wbr", "link", "img", "hr"})
+
+HOSTILE = TableName("lake", ("sales",), '<script>alert("x")</script>`|[a](javascript:b)\u202e\n# h')
+
+
+class Page(HTMLParser):
+    """Collects what the tests ask of a page, and that tags are balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.figures: list[dict[str, str | None]] = []
+        self.headings: list[int] = []
+        self.unscoped: list[str] = []
+        self.references: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self.tags[tag] += 1
+        if attributes.get("id"):
+            self.ids.append(str(attributes["id"]))
+        if tag == "a":
+            self.targets.append(str(attributes.get("href")))
+        if tag == "svg":
+            self.figures.append(attributes)
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "th" and attributes.get("scope") not in ("col", "row"):
+            self.unscoped.append(str(attrs))
+        self.references += [str(attributes[name]) for name in ("src", "srcset", "data", "action") if name in attributes]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Report:
+    sample.last_week(tmp_path)
+    sample.repair(tmp_path)
+    return build_report(sample.this_week(tmp_path).folder)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Report:
+    """A report on a table whose name, columns, values, findings and reasons all try to break out."""
+    text = str(HOSTILE)
+    rows = [sample.manifest(n, sample.FIRST_DAY, sample.FIRST_DAY + 9, path=f"s3://b/{text}") for n in range(3)]
+    finding = {
+        "id": "f",
+        "title": text,
+        "level": "critical",
+        "evidence": text,
+        "recommendation": "# a\n- b <img src=x>",
+    }
+    health = sample.health_of(rows, state="critical", findings=[finding])
+    health["overlap"][0]["field"] = text
+    for row in rows:
+        row["ranges"][0] |= {"field": text, "lower_display": text, "upper_display": text}
+    health["statistics_bytes"] = sample.statistics((text, 5), ("b", 3))
+    run = sample.Sample(tmp_path, "cli", "run <b>", "2026-11-30T06:02:00+00:00")
+    run.measured(HOSTILE, 1, 3, 9)
+    run.put("health", HOSTILE, data=health)
+    run.put("planning", HOSTILE, data=sample.planning((text, f"c = '{text}'", 1, 3)))
+    run.put("proposal", HOSTILE, data=sample.proposal(HOSTILE))
+    run.put("action", HOSTILE, data=sample.action("failed"), status="failed", reason=text)
+    run.put("measurement", TableName("lake", ("a",), "<b>"), status="failed", reason=text)
+    return build_report(run.folder)
+
+
+def test_the_page_is_self_contained(model: Report) -> None:
+    html = render_html(model)
+    page = Page(html)
+    assert page.tags["script"] == page.tags["link"] == page.tags["iframe"] == page.tags["img"] == 0
+    assert page.references == []
+    assert not re.search(r"(https?:)?//[a-z0-9.-]+\.[a-z]{2,}|@import|url\(", html.replace("s3://", ""))
+
+
+def test_every_part_of_the_report_has_its_place_on_the_page(model: Report) -> None:
+    page = Page(render_html(model))
+    parts = {"attention", "better", "tables", "changes", "actions", "failed", "details", "glossary"}
+    assert parts <= set(page.ids)
+    assert {table.anchor for table in model.tables} <= set(page.ids)
+
+
+def test_ids_are_unique_and_every_link_leads_to_one(model: Report) -> None:
+    page = Page(render_html(model))
+    assert [name for name, count in Counter(page.ids).items() if count > 1] == []
+    assert {target.removeprefix("#") for target in page.targets} <= set(page.ids)
+
+
+def test_the_page_is_accessible_by_headings_table_headers_and_labelled_figures(model: Report) -> None:
+    page = Page(render_html(model))
+    assert page.headings[0] == 1
+    assert page.headings.count(1) == 1
+    assert all(following - former <= 1 for former, following in zip(page.headings, page.headings[1:], strict=False))
+    assert page.unscoped == []
+    assert page.figures
+    assert all(figure.get("role") == "img" and figure.get("aria-label") for figure in page.figures)
+    assert page.tags["figcaption"] == page.tags["figure"]
+
+
+def test_what_is_not_measured_is_said_so(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 1, 3, 9)
+    html = render_html(build_report(run.folder))
+    assert 'class="unknown">not measured</dd>' in html
+    assert "Was not diagnosed in this run." in html
+
+
+def test_the_page_states_when_which_snapshot_and_which_version(model: Report) -> None:
+    html = render_html(model)
+    assert "Measured Mon 30 Nov 2026, 06:02 UTC" in html
+    assert "snapshot <code>90</code>" in html
+    assert f"planning-health {model.product_version}" in html
+
+
+def test_the_same_model_gives_the_same_page(model: Report) -> None:
+    assert render_html(model) == render_html(Report.model_validate_json(model.model_dump_json()))
+
+
+def test_hostile_text_cannot_leave_its_place_in_html(hostile: Report) -> None:
+    html = render_html(hostile)
+    page = Page(html)
+    assert page.tags["script"] == page.tags["img"] == 0
+    assert all(target.startswith("#") for target in page.targets)
+    assert "\u202e" not in html
+    assert "\\u202e" in html
+
+
+def test_hostile_text_cannot_leave_its_place_in_markdown(hostile: Report) -> None:
+    markdown = render_markdown(hostile)
+    outside_code = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", markdown.replace("\\`", ""))
+    assert "<" not in outside_code
+    assert not re.search(r"(?<!\\)\]\(", outside_code)
+    assert "\u202e" not in markdown
+    headings = [line for line in markdown.splitlines() if line.lstrip().startswith("#")]
+    assert all(re.fullmatch(r"#{1,2} [A-Z][A-Za-z0-9, ]+", line) for line in headings)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ordered_on", "ordered_on"),
+        ("_a_ *b*", "\\_a\\_ \\*b\\*"),
+        ("- item", "\\- item"),
+        ("1. item", "1\\. item"),
+        ("# title", "\\# title"),
+        ("<!channel> @all", "&lt;!channel&gt; \\@all"),
+        ("https://evil", "https\\://evil"),
+        ("[a](b)", "\\[a\\](b)"),
+        ("a\n\nb", "a b"),
+    ],
+)
+def test_markdown_text_is_escaped(text: str, expected: str) -> None:
+    assert escape(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a", "`a`"), ("a`b", "``a`b``"), ("`a`", "`` `a` ``"), ("a\nb", "`a b`")]
+)
+def test_a_code_span_holds_any_text(text: str, expected: str) -> None:
+    assert code(text) == expected
+
+
+def test_markdown_tells_the_same_story_in_short(model: Report) -> None:
+    markdown = render_markdown(model)
+    assert "## What needs attention first" in markdown
+    assert "**failed** `lake.broken.lost_manifest`" in markdown
+    assert "Manifests 42 → 6 (predicted 6)" in markdown
+
+
+def test_the_terminal_summary_has_a_row_for_each_table(model: Report) -> None:
+    table = terminal_summary(model)
+    assert table.row_count == len(model.tables)
+    assert [column.header for column in table.columns] == ["Table", "State", "Worst finding", "Before → after"]
+
+
+def test_the_terminal_summary_shows_names_as_they_are_not_as_markup(tmp_path: Path) -> None:
+    name = TableName("lake", ("sales",), "[red]x[/red]")
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    run.measured(name, 1, 3, 9)
+    console = Console(width=160)
+    with console.capture() as capture:
+        console.print(terminal_summary(build_report(run.folder)))
+    assert "[red]x[/red]" in capture.get()

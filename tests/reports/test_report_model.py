@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planning_health.reports import Report, build_report
+from planning_health.reports.model import TableReport
+from planning_health.stages.report import report
+
+from . import sample_run as sample
+
+
+def table(model: Report, name: object) -> TableReport:
+    return next(row for row in model.tables if row.table == str(name))
+
+
+@pytest.fixture
+def weekly(tmp_path: Path) -> Report:
+    """This week's report, after last week's and a repair."""
+    before = sample.last_week(tmp_path)
+    report(None, before.folder)  # type: ignore[arg-type]
+    published_at(tmp_path, "2026-11-23T06:05:00+00:00")
+    sample.repair(tmp_path)
+    return build_report(sample.this_week(tmp_path).folder)
+
+
+def published_at(home: Path, moment: str) -> None:
+    """Backdates every published report."""
+    for path in (home / "reports").glob("*/report.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"created_at": moment}))
+
+
+def test_the_headline_counts_each_table_once(weekly: Report) -> None:
+    summary = weekly.summary
+    assert (summary.tables, summary.critical, summary.warning, summary.ok, summary.failed) == (7, 1, 1, 4, 1)
+    assert (summary.proposals, summary.actions) == (1, 1)
+
+
+def test_a_table_that_could_not_be_measured_is_listed_as_failed_with_its_reason(weekly: Report) -> None:
+    broken = table(weekly, sample.BROKEN)
+    assert broken.state == "failed"
+    assert broken.reason == sample.BROKEN_REASON
+    assert [row.table for row in weekly.failed_tables] == [str(sample.BROKEN)]
+
+
+def test_attention_lists_the_most_urgent_table_first_with_the_next_step(weekly: Report) -> None:
+    assert [item.level for item in weekly.attention] == ["critical", "failed", "warning"]
+    assert weekly.attention[0].next_step.startswith("Rewrite the manifests of spec 0. Predicted: 42 → 6 manifests")
+
+
+def test_what_changed_tells_states_findings_and_numbers(weekly: Report) -> None:
+    changes = weekly.changes
+    assert [(state.table, state.before, state.after, state.direction) for state in changes.states] == [
+        ("lake.sales.orders", "critical", "ok", "better")
+    ]
+    assert [finding.title for finding in changes.resolved_findings] == [sample.WIDE_FINDING["title"]]
+    moved = {number.label: (number.before, number.after, number.direction) for number in changes.numbers}
+    assert moved["Manifests"] == (42, 6, "better")
+    assert str(sample.CUSTOMERS) in changes.new_tables
+
+
+def test_an_action_is_shown_with_before_predicted_and_after(weekly: Report) -> None:
+    rows = {row.key: (row.before, row.predicted, row.after) for row in weekly.actions[0].effect}
+    assert rows["manifests"] == (42, 6, 6)
+    assert rows["metadata_bytes"] == (394_800, 352_000, 366_000)
+    assert rows["overlap.0.ordered_on_day"] == (28.9, 1.0, 1.0)
+
+
+def test_the_repaired_table_has_pictures_before_and_after(weekly: Report) -> None:
+    (field,) = table(weekly, sample.ORDERS).figures.fields
+    assert field.ranges is not None
+    assert [(panel.manifests, panel.crossed) for panel in field.ranges.panels] == [(42, 42), (6, 1)]
+    assert "42 of 42 manifests before, 1 of 6 after the repair" in field.ranges.caption
+    assert field.depth is not None
+    assert [panel.worst for panel in field.depth.panels] == [42, 1]
+
+
+def test_a_dry_run_is_no_action(tmp_path: Path) -> None:
+    sample.repair(tmp_path, dry_run=True)
+    assert build_report(sample.this_week(tmp_path).folder).actions == []
+
+
+def test_an_action_before_the_previous_report_is_not_told_again(tmp_path: Path) -> None:
+    sample.repair(tmp_path)
+    report(None, sample.last_week(tmp_path).folder)  # type: ignore[arg-type]
+    published_at(tmp_path, "2026-11-27T06:05:00+00:00")
+    assert build_report(sample.this_week(tmp_path).folder).actions == []
+
+
+def test_a_failed_verification_comes_before_everything_else(tmp_path: Path) -> None:
+    sample.repair(tmp_path, state="verification_failed")
+    model = build_report(sample.this_week(tmp_path).folder)
+    assert model.attention[0].table == str(sample.ORDERS)
+    assert model.attention[0].level == "critical"
+    assert "rollback_to_snapshot" in model.attention[0].next_step
+    assert not any(item.table == str(sample.ORDERS) for item in model.improvements)
+
+
+def test_a_missing_result_is_not_measured_and_never_zero(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 42, 6, 1512)
+    model = build_report(run.folder)
+    orders = table(model, sample.ORDERS)
+    assert orders.state == "not_measured"
+    assert model.summary.not_measured == 1
+    assert orders.number("overlap_mean").value is None  # type: ignore[union-attr]
+    assert orders.number("metadata_bytes").value is None  # type: ignore[union-attr]
+    assert "diagnosis" in orders.missing
+
+
+def test_a_damaged_result_file_costs_only_what_it_held(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    (tmp_path / run.folder.result_path("health", sample.ORDERS)).write_text("{ not json")
+    model = build_report(run.folder)
+    assert table(model, sample.ORDERS).state == "not_measured"
+    assert table(model, sample.CUSTOMERS).state == "critical"
+
+
+def test_a_run_without_any_result_still_gives_a_report(tmp_path: Path) -> None:
+    model = build_report(sample.Sample(tmp_path, "cli", "empty", "2026-11-30T06:02:00+00:00").folder)
+    assert model.summary.tables == 0
+    assert model.lede == "No table was measured in this run."
+
+
+def test_a_measurement_that_contradicts_itself_needs_attention(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    failed = {"name": "every manifest is present once", "success": False, "observed": 5, "expected": 6}
+    tables = {str(sample.UPLOADS): {"success": False, "blocking": True, "expectations": [failed]}}
+    run.put("validation", data={"tables": tables})
+    model = build_report(run.folder)
+    (item,) = [item for item in model.attention if item.table == str(sample.UPLOADS)]
+    assert item.title == "The measurement contradicts itself"
+
+
+def test_a_large_table_stays_within_the_caps(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    rows = [sample.manifest(n, sample.FIRST_DAY + n, sample.FIRST_DAY + n + 60) for n in range(1_000)]
+    run.measured(sample.ORDERS, 1, 1_000, 36_000)
+    run.put("health", sample.ORDERS, data=sample.health_of(rows, state="critical", findings=[]))
+    (field,) = table(build_report(run.folder), sample.ORDERS).figures.fields
+    assert field.ranges is not None
+    assert field.depth is not None
+    assert field.ranges.panels[0].manifests == 1_000
+    assert len(field.ranges.panels[0].spans) == 120
+    assert len(field.depth.panels[0].bars) <= 96
+    assert max(bar.depth for bar in field.depth.panels[0].bars) == 61
+
+
+def test_values_without_numbers_are_placed_in_their_order(tmp_path: Path) -> None:
+    def country(ordinal: int, lower: str, upper: str) -> dict[str, object]:
+        bounds = {"field": "country", "transform": "identity", "lower_display": lower, "upper_display": upper}
+        return sample.manifest(ordinal, 0, 0, ranges=[bounds | {"lower": None, "upper": None}])
+
+    health = {
+        "state": "warning",
+        "manifests": [country(0, "DE", "IT"), country(1, "FR", "SE")],
+        "overlap": [
+            {
+                "spec_id": 0,
+                "field": "country",
+                "mean": 1.5,
+                "worst": 2,
+                "series": [
+                    {"value": None, "display": name, "depth": depth}
+                    for name, depth in (("DE", 1), ("FR", 2), ("IT", 2), ("SE", 1))
+                ],
+            }
+        ],
+    }
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 1, 2, 4)
+    run.put("health", sample.ORDERS, data=health)
+    (field,) = table(build_report(run.folder), sample.ORDERS).figures.fields
+    assert field.ranges is not None
+    assert field.ranges.lookup in ("FR", "IT")
+    assert [(span.start, span.end) for span in field.ranges.panels[0].spans] == [(0.0, 0.75), (0.25, 1.0)]
+
+
+def test_the_model_survives_json(weekly: Report) -> None:
+    assert Report.model_validate_json(weekly.model_dump_json()) == weekly

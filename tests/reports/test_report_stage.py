@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from planning_health.reports import read_report
+from planning_health.run_folder import run_key
+from planning_health.stages.report import report
+
+from . import sample_run as sample
+
+NAMES = ["index.html", "report.json", "report.md"]
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_report_is_written_into_the_run_and_published(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    envelope = report(None, run.folder)  # type: ignore[arg-type]
+    published = tmp_path / "reports" / f"2026-W49-{run_key(run.run_id)}"
+    for folder in (Path(run.folder.url) / "report", tmp_path / "reports" / "latest", published):
+        assert files(folder) == NAMES
+    assert envelope.headline == {
+        "tables": 7,
+        "critical": 1,
+        "warning": 1,
+        "ok": 4,
+        "failed": 1,
+        "proposals": 1,
+        "actions": 0,
+    }
+
+
+def test_a_repeated_run_overwrites_its_own_report_and_does_not_compare_with_itself(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    report(None, run.folder)  # type: ignore[arg-type]
+    report(None, run.folder)  # type: ignore[arg-type]
+    assert len(files(tmp_path / "reports")) == 2
+    model = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    assert model is not None
+    assert model.previous is None
+
+
+def test_a_report_on_one_table_does_not_replace_the_report_of_the_week(tmp_path: Path) -> None:
+    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    latest = (tmp_path / "reports" / "latest" / "report.json").read_text()
+    repair = sample.repair(tmp_path)
+    envelope = report(None, repair.folder)  # type: ignore[arg-type]
+    assert (tmp_path / "reports" / "latest" / "report.json").read_text() == latest
+    assert envelope.headline["actions"] == 1
+
+
+def test_an_unreadable_previous_report_is_passed_over(tmp_path: Path) -> None:
+    old = tmp_path / "reports" / "2026-W48-old" / "report.json"
+    old.parent.mkdir(parents=True)
+    old.write_text('{"schema_version": 99}')
+    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    model = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    assert model is not None
+    assert model.previous is None
+
+
+def test_twelve_tables_stay_below_two_megabytes(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    for number in range(12):
+        name = sample.TableName("lake", ("big",), f"t{number}")
+        rows = [sample.manifest(n, sample.FIRST_DAY + n, sample.FIRST_DAY + n + 60) for n in range(800)]
+        run.measured(name, 1, 800, 9_000)
+        run.put("health", name, data=sample.health_of(rows, state="critical", findings=[sample.WIDE_FINDING]))
+    report(None, run.folder)  # type: ignore[arg-type]
+    assert (tmp_path / "reports" / "latest" / "index.html").stat().st_size < 2_000_000
