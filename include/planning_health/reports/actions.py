@@ -24,7 +24,8 @@ MAX_ACTIONS: Final = 200
 def actions_since(home: str, since: datetime | None, run_id: str) -> list[Action]:
     """The actions of maintenance runs after ``since`` (all without it) and of this run, the newest first.
 
-    Dry runs are left out: they did nothing. A damaged result file is passed over: one run's trouble must not cost the report.
+    Dry runs are left out: they did nothing. A damaged result file is passed over: one run's trouble must not cost the
+    report.
     """
     found = [_action(result) for result in _results(home) if not mapping(result.data).get("dry_run")]
     recent = [

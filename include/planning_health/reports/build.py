@@ -15,6 +15,7 @@ from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.reports.actions import actions_since
 from planning_health.reports.changes import changes_since, improvements
+from planning_health.reports.effects import lookup_sentence
 from planning_health.reports.figure_data import Picture
 from planning_health.reports.glossary import glossary
 from planning_health.reports.model import (
@@ -133,11 +134,7 @@ def _pictures(home: str, results: TableResults, actions: Sequence[Action]) -> li
     before = max((moment for moment in moments if moment < repaired), default=None)
     after = max((moment for moment in moments if moment > last_repair), default=None)
     pictures = [(before, "Before"), (after, "After")]
-    chosen = [
-        Picture(f"{name} the repair ({day(moment.isoformat())})", moments[moment])
-        for moment, name in pictures
-        if moment
-    ]
+    chosen = [Picture(f"{name}, {day(moment.isoformat())}", moments[moment]) for moment, name in pictures if moment]
     return chosen or [Picture("Now", current)]
 
 
@@ -229,7 +226,8 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
     done = [action for action in actions if action.succeeded]
     if done:
         made = f"{counted(len(done), 'repair')} {'was' if len(done) == 1 else 'were'} made and checked"
-        sentences.append(f"{made}: {done[0].table}, {done[0].summary}." if len(done) == 1 else f"{made}.")
+        told = lookup_sentence(done[0].effect)
+        sentences.append(f"{made}: {told} in {done[0].table}." if told and len(done) == 1 else f"{made}.")
     failed = [action for action in actions if action.state in _FAILED_ACTIONS]
     if failed:
         sentences.append(f"{counted(len(failed), 'repair')} did not succeed.")

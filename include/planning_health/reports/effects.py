@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning_health.reports.model import Comparison, Number
 from planning_health.reports.reading import mappings, number, text
-from planning_health.reports.wording import byte_size, joined, plain_number, relative, visible
+from planning_health.reports.wording import byte_size, counted, joined, plain_number, relative, visible
 
 _MAX_QUERIES: Final = 8
 _SCALARS: Final = (
@@ -63,7 +63,7 @@ def _overlap_key(item: Mapping[str, Any]) -> str:
 
 
 def _overlap_label(item: Mapping[str, Any]) -> str:
-    return f"Opened to find one value of {visible(text(item.get('field')))} (mean)"
+    return f"Manifests opened by a query for one {visible(text(item.get('field')))}, mean"
 
 
 def _query_key(item: Mapping[str, Any]) -> str:
@@ -71,7 +71,7 @@ def _query_key(item: Mapping[str, Any]) -> str:
 
 
 def _query_label(item: Mapping[str, Any]) -> str:
-    return f"Opened by query {visible(text(item.get('name')))}"
+    return f"Manifests opened by the query {visible(text(item.get('name')))}"
 
 
 def _listed(
@@ -117,8 +117,7 @@ def effect_sentence(rows: list[Comparison], *, measured: bool) -> str:
         measured: whether to tell the numbers after the action, or the predicted ones.
     """
     told: list[str] = []
-    overlaps = [row for row in rows if row.key.startswith("overlap.")]
-    best = max(overlaps, key=lambda row: (row.before or 0) - (_end(row, measured) or 0), default=None)
+    best = _most_gained(rows, measured=measured)
     chosen = [row for row in rows if row.key in ("manifests", "metadata_bytes")]
     for row in [*chosen, *([best] if best else [])]:
         end = _end(row, measured)
@@ -126,6 +125,24 @@ def effect_sentence(rows: list[Comparison], *, measured: bool) -> str:
             continue
         told.append(_moved(row, row.before, end))
     return joined(told)
+
+
+def lookup_sentence(rows: list[Comparison]) -> str:
+    """What the largest measured change means for a query; empty when no lookup became cheaper."""
+    best = _most_gained(rows, measured=True)
+    if best is None or best.before is None or best.after is None or best.after >= best.before:
+        return ""
+    now, then = round(best.after, 1), round(best.before, 1)
+    return f"a query for one {_field(best)} opens {counted(now, 'manifest')} instead of {plain_number(then)}"
+
+
+def _most_gained(rows: list[Comparison], *, measured: bool) -> Comparison | None:
+    overlaps = [row for row in rows if row.key.startswith("overlap.")]
+    return max(overlaps, key=lambda row: (row.before or 0) - (_end(row, measured) or 0), default=None)
+
+
+def _field(row: Comparison) -> str:
+    return visible(row.key.split(".", 2)[2])
 
 
 def _end(row: Comparison, measured: bool) -> Number | None:
@@ -138,5 +155,4 @@ def _moved(row: Comparison, before: Number, after: Number) -> str:
     shown = f"{plain_number(round(before, 1))} → {plain_number(round(after, 1))}"
     if row.key == "manifests":
         return f"{shown} manifests"
-    field = row.key.split(".", 2)[2]
-    return f"{shown} manifests opened to find one value of {visible(field)}"
+    return f"{shown} manifests opened by a query for one {_field(row)}"

@@ -154,7 +154,7 @@ def _range_figure(field: str, moments: Sequence[_FieldPicture], axis: Axis) -> R
     first, last = panels[0], panels[-1]
     caption = (
         f"Each bar is one manifest, from the lowest to the highest {field} it covers. A query for {lookup.display} "
-        f"must open every bar that the line crosses: {first.crossed} of {counted(first.manifests, 'manifest')}"
+        f"opens every bar that the line crosses: {first.crossed} of {counted(first.manifests, 'manifest')}"
     )
     caption += f" before, {last.crossed} of {last.manifests} after the repair." if len(panels) > 1 else "."
     if any(panel.manifests > len(panel.spans) for panel in panels):
@@ -195,7 +195,7 @@ def _depth_figure(field: str, moments: Sequence[_FieldPicture], axis: Axis) -> D
     panels = [DepthPanel(title=m.title, mean=m.mean, worst=m.worst, bars=_depth_bars(m.series, axis)) for m in drawn]
     first, last = panels[0], panels[-1]
     caption = (
-        f"How many manifests planning opens to find one value of {field}: {_opens(first.mean)} on average, "
+        f"How many manifests a query for one {field} opens: {_opens(first.mean)} on average, "
         f"{_opens(first.worst)} at worst"
     )
     caption += (

@@ -110,8 +110,8 @@ def _changes(report: Report) -> list[str]:
     lines = [f"- {code(s.table)}: {state_name(s.before)} → {state_name(s.after)}" for s in changes.states]
     lines += [f"- {code(f.table)}: new: {escape(f.title)} ({state_name(f.level)})" for f in changes.new_findings]
     lines += [f"- {code(f.table)}: resolved: {escape(f.title)}" for f in changes.resolved_findings]
-    lines += [f"- {code(name)}: measured for the first time" for name in changes.new_tables]
-    lines += [f"- {code(name)}: no longer there" for name in changes.gone_tables]
+    for title, names in (("Measured for the first time", changes.new_tables), ("No longer there", changes.gone_tables)):
+        lines += [f"- {title}: {', '.join(map(code, names))}"] if names else []
     lines += [
         f"- {code(n.table)}: {escape(n.label)} {change(n.before, n.after, n.unit)} ({relative(n.before, n.after)})"
         for n in changes.numbers

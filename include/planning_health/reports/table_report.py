@@ -323,14 +323,14 @@ def _numbers(results: TableResults) -> list[KeyNumber]:
         ),
         KeyNumber(
             key="overlap_mean",
-            label="Opened per lookup, mean",
+            label="Opened per value, mean",
             value=_rounded(number(deepest.get("mean"))),
             unit="count",
             note=field,
         ),
         KeyNumber(
             key="overlap_worst",
-            label="Opened per lookup, worst",
+            label="Opened per value, worst",
             value=number(deepest.get("worst")),
             unit="count",
             note=field,
@@ -379,7 +379,7 @@ def _healthy(numbers: Mapping[str, KeyNumber]) -> str:
     if mean.value is None:
         return f"No finding; {quantity(manifests, 'manifests')}."
     opened = plain_number(round(mean.value, 1))
-    return f"Quick to plan: finding one value of {mean.note} opens {opened} of {quantity(manifests, 'manifests')}."
+    return f"Quick to plan: a query for one {mean.note} opens {opened} of {quantity(manifests, 'manifests')}."
 
 
 def by_urgency(tables: list[TableReport]) -> list[TableReport]:

@@ -63,7 +63,7 @@ def percentage(value: Number) -> str:
     """A ratio as a percentage."""
     percent = value * 100
     digits = 1 if 0 < abs(percent) < 10 and not float(percent).is_integer() else 0
-    return f"{percent:.{digits}f} %"
+    return f"{percent:.{digits}f}%"
 
 
 def counted(number: Number, noun: str, plural: str | None = None) -> str:
@@ -93,13 +93,13 @@ def change(before: Number | None, after: Number | None, unit: str = "") -> str:
 
 
 def relative(before: Number, after: Number) -> str:
-    """The change in percent, ``-90 %``; empty where it cannot be told."""
+    """The change in percent, ``−90%``; empty where it cannot be told."""
     if not before or before == after:
         return ""
     percent = (after - before) / abs(before) * 100
     if percent > 300:
         return f"×{plain_number(round(after / before, 1))}"
-    return f"{percent:+.0f} %".replace("-", "−")
+    return f"{percent:+.0f}%".replace("-", "−")
 
 
 def parse_time(text: str | None) -> datetime | None:
