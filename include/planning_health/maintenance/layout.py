@@ -37,6 +37,8 @@ class Layout:
     Attributes:
         manifests: data and delete manifests.
         metadata_bytes: their sizes, summed.
+        statistics_bytes: what column statistics take of their content before compression.
+        deleted_entries: entries of files that the snapshot removed.
         manifests_by_spec: the number of them, by spec id.
         overlap: one value for each partition field of each spec that has manifests.
     """
@@ -46,6 +48,8 @@ class Layout:
     data_manifests: int
     delete_manifests: int
     metadata_bytes: int
+    statistics_bytes: int
+    deleted_entries: int
     manifests_by_spec: dict[int, int]
     overlap: tuple[FieldOverlap, ...]
 
@@ -64,6 +68,8 @@ def layout_of(metadata: PlanningMetadata) -> Layout:
         data_manifests=data,
         delete_manifests=len(manifests) - data,
         metadata_bytes=pc.sum(manifests["length"]).as_py() or 0,
+        statistics_bytes=_statistics_bytes(manifests),
+        deleted_entries=pc.sum(manifests["entries_deleted"]).as_py() or 0,
         manifests_by_spec=dict(sorted(Counter(manifests["partition_spec_id"].to_pylist()).items())),
         overlap=tuple(
             FieldOverlap(spec.spec_id, depth.key.name, depth.values, depth.mean, depth.worst)
@@ -71,6 +77,11 @@ def layout_of(metadata: PlanningMetadata) -> Layout:
             for depth in spec.overlap
         ),
     )
+
+
+def _statistics_bytes(manifests: pa.Table) -> int:
+    columns = pc.list_flatten(manifests["statistics_bytes"])
+    return int(pc.sum(pc.struct_field(columns, "bytes")).as_py() or 0)
 
 
 def live_files(files: pa.Table) -> pa.Table:

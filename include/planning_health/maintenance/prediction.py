@@ -8,6 +8,7 @@ everything that measures a table measures the prediction too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -233,8 +234,17 @@ def _manifest_row(part: _Part, entries: pa.Table, ordinal: int, share: float) ->
         "entries_existing": len(entries),
         "entries_deleted": 0,
         "uncompressed_bytes": int((pc.sum(old["uncompressed_bytes"]).as_py() or 0) * part.body_share * share),
+        "statistics_bytes": _scaled_statistics(old, part.body_share * share),
         "codec": "deflate",
     }
+
+
+def _scaled_statistics(old: pa.Table, share: float) -> list[dict[str, int]]:
+    """The columns' statistics bytes of all old manifests, shared out to one new manifest."""
+    total: Counter[int] = Counter()
+    for columns in old["statistics_bytes"].to_pylist():
+        total.update({column["field_id"]: column["bytes"] for column in columns or ()})
+    return [{"field_id": field_id, "bytes": round(count * share)} for field_id, count in sorted(total.items())]
 
 
 def _summaries(part: _Part, entries: pa.Table) -> list[dict[str, Any]]:

@@ -174,6 +174,8 @@ def _removable(info: TableInfo, name: str, problems: list[str]) -> str | None:
     ]
     if len(matches) == 1:
         return matches[0]
+    if name in _all_names(info.schema):
+        return name  # removed already, by an earlier attempt
     problems.append(f"column {name!r} has no metrics property to remove; set are: {_some(present)}")
     return None
 

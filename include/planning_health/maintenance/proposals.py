@@ -30,6 +30,8 @@ from planning_health.metadata.model import DATA, DELETES
 OPEN_COST_BYTES: Final = 64 * 1024
 """What opening a manifest costs beside reading it, in bytes that could be read meanwhile."""
 
+_EFFECTS: Final = ("manifests", "delete_manifests", "metadata_bytes", "statistics_bytes", "deleted_entries")
+
 WORTHWHILE: Final = 0.05
 """The share of the planning cost that a rewrite must save; less is noise, and the next commit undoes it."""
 
@@ -157,11 +159,11 @@ def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, An
     """The difference between two states of a table, measured or predicted, in the result's shape."""
     earlier, later = layout_of(before), layout_of(after)
     means = {(field.spec_id, field.field): field.mean for field in later.overlap}
+    numbers = {}
+    for name in _EFFECTS:
+        numbers |= {f"{name}_before": getattr(earlier, name), f"{name}_after": getattr(later, name)}
     return {
-        "manifests_before": earlier.manifests,
-        "manifests_after": later.manifests,
-        "metadata_bytes_before": earlier.metadata_bytes,
-        "metadata_bytes_after": later.metadata_bytes,
+        **numbers,
         "overlap": [
             {
                 "spec_id": field.spec_id,

@@ -22,6 +22,16 @@ SNAPSHOT_AGE: Final = timedelta(days=5)
 """Iceberg's own default age of expiry; far longer than any job that still reads an old snapshot."""
 
 
+_NOT_PREDICTED: Final[dict[str, Any]] = {
+    "manifests_before": None,
+    "manifests_after": None,
+    "metadata_bytes_before": None,
+    "metadata_bytes_after": None,
+    "overlap": [],
+    "queries": [],
+}
+
+
 def recommendations(metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Recommendations for a table's findings, in the shape of proposals without a prediction.
 
@@ -46,7 +56,7 @@ def _recommendation(action: str, title: str, why: str, command: str, risk: str) 
         "sort_by": [],
         "commands": [command],
         "undo": [],
-        "predicted": None,
+        "predicted": _NOT_PREDICTED,
         "risk": risk,
         "params": {},
     }
