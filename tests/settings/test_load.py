@@ -1,0 +1,113 @@
+"""The environment beats the file, the file beats defaults, and bad settings get one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planning_health.errors import InputError
+from planning_health.identifiers import TableName
+from planning_health.settings import load_settings
+
+MINIMAL: dict[str, Any] = {
+    "version": 1,
+    "catalogs": {"lake": {"properties": {"type": "rest", "uri": "http://localhost"}}},
+}
+
+
+def write(folder: Path, document: Any) -> Path:
+    path = folder / "settings.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_home_is_relative_to_the_settings_file(tmp_path: Path) -> None:
+    assert load_settings(write(tmp_path, MINIMAL)).home == str(tmp_path / ".planning-health")
+    assert load_settings(write(tmp_path, {**MINIMAL, "home": "s3://bucket/home/"})).home == "s3://bucket/home"
+
+
+def test_the_home_variable_moves_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNING_HEALTH_HOME", str(tmp_path / "elsewhere"))
+    assert load_settings(write(tmp_path, MINIMAL)).home == str(tmp_path / "elsewhere")
+
+
+def test_the_environment_beats_the_file_and_the_file_beats_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, {**MINIMAL, "assignment": {"workers": 5, "partitions_per_task": 7}})
+    monkeypatch.setenv("PLANNING_HEALTH__ASSIGNMENT__WORKERS", "9")
+    settings = load_settings(path)
+    assert settings.assignment.workers == 9
+    assert settings.assignment.partitions_per_task == 7
+    assert settings.plan_tasks.batch_size == 100
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tabels": []}, "tabels: Extra inputs are not permitted"),
+        ({"version": 2}, r"version: .*1.*\(got 2\)"),
+        ({"catalogs": {}}, "catalogs: .*at least 1"),
+        ({"catalogs": {"lake": {"properties": {"uri": "x"}}}}, "properties need 'type'"),
+        ({"assignment": {"workers": 0}}, r"assignment\.workers: .*greater than or equal to 1.*got 0"),
+        ({"history": {"catalog": "nope"}}, r"history\.catalog 'nope' is not one of \['lake'\]"),
+        ({"tables": [{"match": "*", "queries": [{"name": "q"}]}]}, r"tables\.0\.queries\.0\.where: Field required"),
+        (
+            {"catalogs": {"lake": {"properties": {"type": "rest"}, "secrets": {"token": {}}}}},
+            "either env or airflow_connection",
+        ),
+    ],
+)
+def test_a_bad_setting_is_named_with_what_was_expected(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = write(tmp_path, {**MINIMAL, **change})
+    with pytest.raises(InputError, match=message) as caught:
+        load_settings(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["a: [", "- 1", "\x00", ""])
+def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match="settings file"):
+        load_settings(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nope\.yaml.*No such file"):
+        load_settings(tmp_path / "nope.yaml")
+
+
+def test_a_bare_off_switches_approval_off(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(yaml.safe_dump(MINIMAL) + "maintenance: {approval: off}\n")
+    assert load_settings(path).maintenance.approval == "off"
+
+
+def test_the_first_matching_rule_decides_and_the_history_is_left_out(tmp_path: Path) -> None:
+    settings = load_settings(
+        write(
+            tmp_path,
+            {
+                **MINIMAL,
+                "history": {"catalog": "lake"},
+                "tables": [
+                    {"match": "lake.sales.tmp_*", "exclude": True},
+                    {"match": "lake.sales.*", "tolerate_failure": True},
+                    {"match": "lake.planning_health.*"},
+                ],
+            },
+        )
+    )
+    assert settings.includes(TableName.parse("lake.sales.orders"))
+    assert not settings.includes(TableName.parse("lake.sales.tmp_1"))
+    assert not settings.includes(TableName.parse("lake.other.orders"))
+    assert not settings.includes(TableName.parse("lake.planning_health.history"))
+
+
+def test_the_demonstration_settings_are_valid() -> None:
+    assert "lake" in load_settings().catalogs

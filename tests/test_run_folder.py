@@ -1,0 +1,79 @@
+"""Results are written whole, read back by run, and never hold what JSON cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from planning_health.envelope import Envelope
+from planning_health.errors import WorkFailedError
+from planning_health.identifiers import TableName
+from planning_health.run_folder import RunFolder, read_bytes, run_key, write_bytes
+
+ORDERS = TableName.parse("lake.sales.`Order-Items v1.5`")
+
+
+def folder(home: Path, run_id: str = "manual__2026-01-01T00:00:00+00:00") -> RunFolder:
+    return RunFolder(str(home), "planning_health_weekly", run_id)
+
+
+def test_a_run_key_is_safe_for_paths_and_differs_for_ids_that_look_alike() -> None:
+    key = run_key("manual__2026-01-01T00:00:00+00:00")
+    assert key.startswith("manual__2026-01-01T00_00_00_00_00-")
+    assert run_key("a:b") != run_key("a_b")
+
+
+def test_an_envelope_is_the_result_file_without_its_data(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    envelope = run.write_result("health", table=ORDERS, snapshot_id=7, headline={"manifests": 3}, data={"rows": [1, 2]})
+    document = json.loads((tmp_path / envelope.path).read_bytes())
+    assert document.pop("data") == {"rows": [1, 2]}
+    assert Envelope.model_validate(document) == envelope
+    assert run.require_result("health", ORDERS).data == {"rows": [1, 2]}
+    assert run.tables() == [ORDERS]
+
+
+def test_numbers_that_json_cannot_hold_are_not_measured(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    run.write_result("health", headline={"ratio": float("nan")}, data={"deep": [float("inf"), 1.5]})
+    result = run.require_result("health")
+    assert result.headline == {"ratio": None}
+    assert result.data == {"deep": [None, 1.5]}
+
+
+def test_a_headline_holds_at_most_twenty_numbers(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="at most 20"):
+        folder(tmp_path).write_result("health", headline={str(number): number for number in range(21)})
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"schema_version": 9}', b"[]"])
+def test_a_damaged_result_is_named(tmp_path: Path, content: bytes) -> None:
+    run = folder(tmp_path)
+    write_bytes(f"{run.url}/health.json", content)
+    with pytest.raises(WorkFailedError, match=r"health\.json cannot be read"):
+        run.read_result("health")
+
+
+def test_a_missing_result_is_none_or_names_the_step(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    assert run.read_result("health") is None
+    with pytest.raises(WorkFailedError, match="'health'"):
+        run.require_result("health")
+
+
+def test_results_can_live_on_another_filesystem() -> None:
+    run = RunFolder("memory://home", "cli", "r")
+    run.write_result("health", table=ORDERS, data=[1])
+    assert run.require_result("health", ORDERS).data == [1]
+    assert run.tables() == [ORDERS]
+
+
+def test_writing_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    url = str(tmp_path / "deep" / "file")
+    write_bytes(url, b"a much longer first content")
+    write_bytes(url, b"second")
+    assert read_bytes(url) == b"second"
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
