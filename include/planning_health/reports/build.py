@@ -31,7 +31,7 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
-from planning_health.reports.wording import counted, day, joined, parse_time, visible
+from planning_health.reports.wording import counted, day, joined, parse_time, short_file_names, visible
 from planning_health.run_folder import RunFolder, read_bytes, read_result
 
 MAX_TABLES_WITH_FIGURES: Final = 40
@@ -298,14 +298,18 @@ def _table_attention(table: TableReport) -> Attention | None:
         anchor=table.anchor,
         level=table.state,
         title=worst.title,
-        evidence=worst.evidence,
+        evidence=short_file_names(worst.evidence),
         more=len(urgent) - 1,
-        next_step=_next_step(table, worst.recommendation),
+        next_step=worst.recommendation,
+        proposed=_proposed(table),
     )
 
 
-def _next_step(table: TableReport, recommendation: str) -> str:
-    if table.proposals:
-        proposal = table.proposals[0]
-        return f"{proposal.title}. Predicted: {proposal.summary}." if proposal.summary else f"{proposal.title}."
-    return recommendation
+def _proposed(table: TableReport) -> str:
+    """The first proposal with a predicted effect, and how many others there are."""
+    chosen = next((proposal for proposal in table.proposals if proposal.summary), None)
+    if chosen is None:
+        return ""
+    others = len(table.proposals) - 1
+    more = f"; and {counted(others, 'other proposal')}" if others else ""
+    return f"{chosen.title}. Predicted: {chosen.summary}{more}"

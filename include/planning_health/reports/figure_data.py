@@ -20,6 +20,7 @@ from planning_health.reports.model import (
     FieldFigures,
     Figures,
     LabelledBar,
+    Number,
     RangeFigure,
     RangePanel,
     Span,
@@ -30,7 +31,10 @@ from planning_health.reports.wording import byte_size, counted, percentage, plai
 MAX_SPANS: Final = 120
 MAX_BARS: Final = 96
 MAX_COLUMNS: Final = 8
-MAX_TASKS: Final = 12
+MAX_TASKS: Final = 8
+UNEVEN: Final = 1.1
+"""Fullest task over the mean, from which on the figure of the tasks says something."""
+
 MAX_PARTITION_FIGURES: Final = 2
 _REPLICAS: Final = (1, 2, 3, 4, 6, 10)
 
@@ -260,32 +264,54 @@ def column_figure(health: Mapping[str, Any]) -> BarFigure | None:
 
 
 def assignment_figure(data: Mapping[str, Any]) -> BarFigure | None:
-    """Bytes per task, dealt out in order (default) and largest first (greedy)."""
+    """Bytes per task, dealt out in turn (default) and largest file first (greedy); even tasks need no bars."""
     comparison = next(iter(mappings(data.get("comparisons"))), {})
-    panels: list[BarPanel] = []
-    skews: list[str] = []
-    strategies = [(name, mapping(comparison.get(name))) for name in ("default", "greedy")]
-    loads = {name: [number(load) or 0 for load in strategy.get("loads") or []] for name, strategy in strategies}
-    highest = max((load for values in loads.values() for load in values), default=0)
-    if not highest or min(len(values) for values in loads.values()) < 2:
+    default, greedy = _loads(comparison.get("default")), _loads(comparison.get("greedy"))
+    if min(len(default), len(greedy)) < 2 or not default[0]:
         return None
-    for name, title in (("default", "Default: files dealt out in turn"), ("greedy", "Greedy: largest file first")):
-        values = sorted(loads[name], reverse=True)
-        mean = sum(values) / len(values)
-        bars = [
-            LabelledBar(label=f"task {rank}", value=byte_size(load), share=round(load / highest, 4), emphasis=rank == 1)
-            for rank, load in enumerate(values[:MAX_TASKS], start=1)
-        ]
-        panels.append(BarPanel(title=title, bars=bars))
-        skews.append(f"{byte_size(values[0])} ({plain_number(round(values[0] / mean, 2))} × the mean)")
-    tasks = len(loads["default"])
+    title, tasks = "Bytes per task", len(default)
+    if _skew(default) < UNEVEN:
+        caption = (
+            f"Over {tasks} tasks the fullest one reads {byte_size(default[0])}, {_skew_text(default)}: the work of a "
+            "scan is evenly spread as it is."
+        )
+        return BarFigure(kind="assignment", title=title, panels=[], caption=caption)
     caption = (
-        f"A scan ends when its fullest task ends. Over {tasks} tasks that one reads {skews[0]} when files are dealt "
-        f"out in turn, and {skews[1]} with greedy assignment."
+        f"A scan ends when its fullest task ends. Over {tasks} tasks that one reads {byte_size(default[0])} "
+        f"({_skew_text(default)}) when files are dealt out in turn, and {byte_size(greedy[0])} ({_skew_text(greedy)}) "
+        "with greedy assignment."
     )
     if tasks > MAX_TASKS:
         caption += f" The {MAX_TASKS} fullest tasks are shown."
-    return BarFigure(kind="assignment", title="Bytes per task", panels=panels, caption=caption)
+    panels = [
+        _load_panel("Default: dealt out in turn", default, greedy),
+        _load_panel("Greedy: largest first", greedy, default),
+    ]
+    return BarFigure(kind="assignment", title=title, panels=panels, caption=caption)
+
+
+def _loads(strategy: Any) -> list[Number]:
+    """Bytes of each task, the fullest first."""
+    loads = mapping(strategy).get("loads")
+    return sorted((number(load) or 0 for load in loads), reverse=True) if isinstance(loads, list) else []
+
+
+def _skew(loads: Sequence[Number]) -> float:
+    return loads[0] * len(loads) / (sum(loads) or 1)
+
+
+def _skew_text(loads: Sequence[Number]) -> str:
+    return f"{_skew(loads):.2f} times the mean"
+
+
+def _load_panel(title: str, loads: Sequence[Number], other: Sequence[Number]) -> BarPanel:
+    """Bars of one strategy; both share the scale of the fullest task of the default."""
+    highest = max(*loads, *other)
+    bars = [
+        LabelledBar(label=f"task {rank}", value=byte_size(load), share=round(load / highest, 4), emphasis=rank == 1)
+        for rank, load in enumerate(loads[:MAX_TASKS], start=1)
+    ]
+    return BarPanel(title=title, bars=bars)
 
 
 def plan_tasks_figure(data: Mapping[str, Any]) -> BarFigure | None:

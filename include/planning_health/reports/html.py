@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from planning_health.reports.glossary import signal_label, signal_meaning, signal_unit
 from planning_health.reports.model import LabelledBar, Number, Report, TableReport
@@ -23,6 +24,9 @@ from planning_health.reports.wording import (
     state_name,
     week,
 )
+
+MAX_ATTENTION: Final = 15
+"""Tables that are told of at the top; the others stand in the overview."""
 
 _PLOT_HEIGHT: Final = 210.0
 _LIGHT: Final = {
@@ -59,7 +63,11 @@ _DARK: Final = {
 
 def render_html(report: Report) -> str:
     """The report as a self-contained HTML document."""
-    return _environment().get_template("report.html.j2").render(report=report, light=_LIGHT, dark=_DARK)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(report=report, max_attention=MAX_ATTENTION, light=_LIGHT, dark=_DARK)
+    )
 
 
 @cache
@@ -98,8 +106,8 @@ def _environment() -> Environment:
 
 
 def _breakable(name: str) -> Markup:
-    """A dotted name, escaped, that may be broken after its dots."""
-    return Markup(".<wbr>").join(name.split("."))
+    """A dotted name, escaped, that may be broken after its dots and underscores."""
+    return Markup(re.sub(r"([._])", r"\1<wbr>", str(escape(name))))  # noqa: S704  # escaped before
 
 
 def _percent(fraction: float) -> str:

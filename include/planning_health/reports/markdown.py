@@ -94,6 +94,7 @@ def _attention(report: Report) -> list[str]:
         lines.append(f"{rank}. **{state_name(item.level)}** {code(item.table)}: {escape(sentence(item.title))}")
         lines += [f"   {escape(sentence(item.evidence))}"] if item.evidence else []
         lines += [f"   → {escape(sentence(item.next_step))}"] if item.next_step else []
+        lines += [f"   Proposed: {escape(sentence(item.proposed))}"] if item.proposed else []
         others = findings.get(item.table, [])[1:]
         lines += [f"   Also: {escape('; '.join(finding.title for finding in others))}."] if others else []
     return lines

@@ -321,6 +321,7 @@ class Attention(_Part):
     evidence: str = ""
     more: int = 0
     next_step: str = ""
+    proposed: str = ""
 
 
 class Improvement(_Part):

@@ -33,6 +33,9 @@ from planning_health.reports.wording import anchor, counted, plain_number, quant
 from planning_health.run_folder import RunFolder
 
 TABLE_KINDS: Final = ("measurement", "health", "planning", "assignment", "plan_tasks", "proposal")
+QUICK_DEPTH: Final = 2.0
+"""Manifests opened for one value, up to which a table is called quick to plan."""
+
 _KIND_NAMES: Final = {
     "health": "diagnosis",
     "planning": "planning simulation",
@@ -98,7 +101,7 @@ def table_report(
     reason = _failure_reason(measurement, measure_reason)
     health = results.data("health")
     findings = [_finding(item) for item in mappings(health.get("findings"))]
-    findings.sort(key=lambda finding: (_LEVEL_ORDER[finding.level], finding.title))
+    findings.sort(key=lambda finding: _LEVEL_ORDER[finding.level])
     state: State = "failed" if reason else level(health.get("state")) if health else "not_measured"
     numbers = _numbers(results)
     failed_expectations = _failed_expectations(validation)
@@ -379,6 +382,8 @@ def _healthy(numbers: Mapping[str, KeyNumber]) -> str:
     if mean.value is None:
         return f"No finding; {quantity(manifests, 'manifests')}."
     opened = plain_number(round(mean.value, 1))
+    if mean.value > QUICK_DEPTH:
+        return f"No finding; a query for one {mean.note} opens {opened} of {quantity(manifests, 'manifests')}."
     return f"Quick to plan: a query for one {mean.note} opens {opened} of {quantity(manifests, 'manifests')}."
 
 

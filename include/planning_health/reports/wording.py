@@ -13,6 +13,8 @@ from planning_health.reports.model import Number
 
 NOT_MEASURED: Final = "not measured"
 _BYTE_STEPS: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+_FIRST_WORD: Final = re.compile(r"[a-z]+(?=[ ,:;]|$)")
+_FILE_ID: Final = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _STATE_NAMES: Final = {"not_measured": "not measured", "no_op": "nothing to do", "verification_failed": "check failed"}
 
 
@@ -150,11 +152,18 @@ def shortened(text: str, limit: int) -> str:
 
 
 def sentence(text: str | None) -> str:
-    """Text that begins with a capital and ends with a full stop; other ends of a sentence are kept."""
+    """Text that ends with a full stop, and begins with a capital if it begins with a word: names are left alone."""
     stripped = (text or "").strip()
     if not stripped:
         return ""
-    return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?:" else ".")
+    first = _FIRST_WORD.match(stripped)
+    capital = stripped[0].upper() + stripped[1:] if first else stripped
+    return capital + ("" if stripped[-1] in ".!?:" else ".")
+
+
+def short_file_names(text: str) -> str:
+    """Text whose long file names (``c17219e9-1f5b-4e96-9252-990f721bd5a5-m0.avro``) are cut in the middle."""
+    return _FILE_ID.sub(r"\1…", text)
 
 
 def anchor(table: str) -> str:
