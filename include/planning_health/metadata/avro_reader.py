@@ -79,7 +79,7 @@ def names_by_field_id(record_schema: AvroSchema) -> dict[int, str]:
 def non_null(schema: Any) -> Any:
     """The other branch of a union with null; any other schema as it is."""
     if isinstance(schema, list):
-        return next(branch for branch in schema if branch != "null")
+        return next((branch for branch in schema if branch != "null"), "null")
     return schema
 
 

@@ -256,6 +256,7 @@ _ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
     "string": lambda value: value.encode("utf-8"),
     "bytes": bytes,
     "fixed": bytes,
+    "null": bytes,  # the source column was dropped: every value is null
 }
 
 

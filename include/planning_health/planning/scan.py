@@ -97,6 +97,15 @@ class SimulatedScan:
         """Return for each matched file what of the filter must still be checked row by row (bound)."""
         return self._planner.residuals(self._bound, self.data_rows)
 
+    @property
+    def live_data_files(self) -> int:
+        """Number of the snapshot's data files."""
+        return self._planner.live_data_files
+
+    def file_sizes(self) -> Ints:
+        """Return the matched files' sizes in bytes."""
+        return _numbers(self._planner.metadata.data_files["file_size_in_bytes"])[self.data_rows]
+
     def paths(self) -> list[str]:
         """Return the matched files' paths."""
         paths: list[str] = self._planner.metadata.data_files["file_path"].take(pa.array(self.data_rows)).to_pylist()
@@ -262,6 +271,11 @@ class ScanPlanner:
         partition = self._tuples.data if side is self._data else self._tuples.deletes
         result: Mask = matching[partition]
         return result
+
+    @cached_property
+    def live_data_files(self) -> int:
+        """Number of data files of the snapshot (entries that are not DELETED)."""
+        return int(np.count_nonzero(self._data.live))
 
     @cached_property
     def _tuples(self) -> _AllTuples:
