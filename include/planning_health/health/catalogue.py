@@ -97,6 +97,7 @@ _INTEGRITY = {
         "entries", "Live data entries whose partition lies outside their manifest's summary: queries can lose rows."
     ),
     "inverted_summaries": SignalDefinition("summaries", "Summaries whose lower bound lies above the upper one."),
+    "duplicate_data_files": SignalDefinition("entries", "Live entries that name a data file which another one names."),
     "dropped_source_fields": SignalDefinition(
         "fields", "Partition fields in use whose source column was dropped: the spec cannot be rewritten."
     ),

@@ -167,12 +167,17 @@ def _overlapping(a: Assessment) -> Iterator[Finding]:
 
 
 def _can_improve(a: Assessment, overlap: OverlapDepth) -> bool:
-    """Whether clustering would halve the depth: a value with more files than a manifest holds spans several."""
+    """Whether clustering would halve the depth, and the depth is not one of manifests without a live entry.
+
+    A value with more files than a manifest holds spans several in the best case.
+    """
+    opened = float(overlap.opened.mean())
     chosen = a.picture.manifests.of(DATA, overlap.key.spec_id)
+    chosen &= a.picture.manifests.live > 0
     files_per_value = int(a.picture.manifests.live[chosen].sum()) / max(1, overlap.values)
     files_per_manifest = max(1.0, float(a.picture.manifests.live[chosen].mean()))
     reachable = max(1.0, files_per_value / files_per_manifest)
-    return overlap.mean is not None and overlap.mean > 2 * reachable
+    return opened > 2 * reachable and a.thresholds.level("overlap_depth_mean", opened) != "ok"
 
 
 def _overlap_finding(a: Assessment, overlap: OverlapDepth) -> Finding:
@@ -457,6 +462,19 @@ def _summaries(a: Assessment) -> Iterator[Finding]:
         )
 
 
+def _duplicates(a: Assessment) -> Iterator[Finding]:
+    if not a.raised("duplicate_data_files"):
+        return
+    yield a.finding(
+        "duplicate_data_files",
+        "duplicate_data_files",
+        title=f"{_number(a.signal('duplicate_data_files').value)} entries name a data file a second time",
+        evidence="Counted over the live entries of all data manifests.",
+        explanation="A file that is listed twice is read twice: queries return its rows twice.",
+        recommendation="Find out how it was added (add_files without its check does that) before any maintenance.",
+    )
+
+
 def _not_rewritable(a: Assessment) -> Iterator[Finding]:
     integrity = a.measures.integrity
     cases: tuple[tuple[str, list[FieldKey], str], ...] = (
@@ -482,6 +500,7 @@ def _not_rewritable(a: Assessment) -> Iterator[Finding]:
 _RULES: Final[tuple[Callable[[Assessment], Iterator[Finding]], ...]] = (
     _wrong_lengths,
     _summaries,
+    _duplicates,
     _wide,
     _overlapping,
     _high_deleted_ratio,

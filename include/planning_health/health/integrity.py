@@ -42,34 +42,8 @@ class Integrity:
         return _ordinals((manifests.file_size >= 0) & (manifests.file_size != manifests.length))
 
     @cached_property
-    def wrong_counts(self) -> list[int]:
-        """Manifests whose counts in the manifest list are not those of their entries; counts that v1 omits pass."""
-        columns = self._picture.metadata.manifests
-        wrong = np.zeros(columns.num_rows, dtype=np.bool_)
-        for kind in ("added", "existing", "deleted"):
-            listed = columns[f"{kind}_files_count"].to_pylist()
-            counted = columns[f"entries_{kind}"].to_pylist()
-            wrong |= np.array([a is not None and a != b for a, b in zip(listed, counted, strict=True)], dtype=np.bool_)
-        return _ordinals(wrong)
-
-    @cached_property
-    def wrong_rows(self) -> list[int]:
-        """Manifests for which another number of entries was recorded than was counted, or that are not there once."""
-        picture = self._picture
-        recorded = np.concatenate([picture.data.manifest, picture.deletes.manifest])
-        known = recorded[(recorded >= 0) & (recorded < len(picture.manifests.length))]
-        counts = np.bincount(known, minlength=len(picture.manifests.length))
-        return _ordinals(counts != picture.manifests.entries)
-
-    @cached_property
-    def duplicate_manifests(self) -> list[str]:
-        """Paths that the manifest list names more than once."""
-        seen: set[str] = set()
-        return sorted({path for path in self._picture.paths if path in seen or seen.add(path)})  # type: ignore[func-returns-value]
-
-    @cached_property
     def duplicate_files(self) -> int:
-        """Live data files that more than one entry names."""
+        """Entries of live data files that another entry names too: their rows are read twice."""
         rows = np.flatnonzero(self._picture.data.live)
         paths = self._picture.metadata.data_files["file_path"].take(rows)
         return len(paths) - len(paths.unique())

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planning_health.health.columns import Ints, Mask
 from planning_health.health.display import number
@@ -24,12 +25,14 @@ class OverlapDepth:
         manifests: data manifests of the spec.
         depths: for each value, in Iceberg's order (NaN last), the data manifests whose summary contains it; a
             manifest without a usable summary contains everything.
+        opened: the same without manifests that have no live entry, which scans pass over.
         raw: the values as they are stored, in the same order.
     """
 
     key: FieldKey
     manifests: int
     depths: Ints
+    opened: Ints
     raw: list[bytes]
 
     @property
@@ -90,26 +93,32 @@ class OverlapDepth:
         }
 
 
-def overlap_depth(values: FieldValues, live: Mask, summaries: FieldSummaries) -> OverlapDepth:
+def overlap_depth(values: FieldValues, live: Mask, summaries: FieldSummaries, manifest_lives: Mask) -> OverlapDepth:
     """Counts, for each distinct value of live files, the data manifests whose summary contains it.
 
     Args:
         values: the field's values over all entries of the spec's data manifests.
         live: which of these entries are not DELETED.
         summaries: the summaries of all data manifests of the spec.
+        manifest_lives: which of these manifests have a live entry.
     """
     used = values.used(live)
     used = used[values.distinct.known[used]]
     column = values.distinct.take(used)
     numbers = used[~column.nan]
     keys, first = np.unique(values.distinct.keys[numbers], return_index=True)
-    ranges = summaries.bounded & ~summaries.inverted
+    nan = used[column.nan][:1]
+    every = np.ones(len(summaries.ordinals), dtype=np.bool_)
+    depths, opened = (_depths(keys, summaries, chosen, nan=bool(len(nan))) for chosen in (every, manifest_lives))
+    raw = [values.raw[int(index)].as_py() for index in (*numbers[first], *nan)]
+    return OverlapDepth(summaries.key, len(summaries.ordinals), depths, opened, raw)
+
+
+def _depths(keys: NDArray[Any], summaries: FieldSummaries, chosen: Mask, *, nan: bool) -> Ints:
+    """For each key, and then for NaN if it is asked for, the chosen manifests whose summary contains it."""
+    ranges = summaries.bounded & ~summaries.inverted & chosen
     lowers, uppers = np.sort(summaries.lower.keys[ranges]), np.sort(summaries.upper.keys[ranges])
-    depths = np.searchsorted(lowers, keys, side="right") - np.searchsorted(uppers, keys, side="left")
-    depths = depths.astype(np.int64) + int(summaries.unknown.sum())
-    chosen = list(numbers[first])
-    if column.nan.any():
-        depths = np.append(depths, int((summaries.contains_nan | summaries.unknown).sum()))
-        chosen.append(used[column.nan][0])
-    raw = [values.raw[int(index)].as_py() for index in chosen]
-    return OverlapDepth(summaries.key, len(summaries.ordinals), depths, raw)
+    within = np.searchsorted(lowers, keys, side="right") - np.searchsorted(uppers, keys, side="left")
+    unknown = summaries.unknown & chosen
+    depths = within.astype(np.int64) + int(unknown.sum())
+    return np.append(depths, int((summaries.contains_nan & chosen | unknown).sum())) if nan else depths

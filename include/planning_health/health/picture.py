@@ -154,7 +154,8 @@ class Picture:
         live = self.data.live[rows]
         values = values_by_field(keys, self.data_partitions.take(pa.array(rows))) if keys else []
         data, deletes = (self._field_summaries(keys, self.manifests.of(kind, spec_id)) for kind in (DATA, DELETES))
-        overlap = [overlap_depth(value, live, summary) for value, summary in zip(values, data, strict=True)]
+        lives = self.manifests.live[np.flatnonzero(self.manifests.of(DATA, spec_id))] > 0
+        overlap = [overlap_depth(value, live, summary, lives) for value, summary in zip(values, data, strict=True)]
         return SpecPicture(spec_id, keys, rows, live, values, data, deletes, overlap)
 
     def _field_summaries(self, keys: list[FieldKey], chosen: Mask) -> list[FieldSummaries]:

@@ -153,6 +153,7 @@ def _integrity_values(measures: Measures) -> dict[str, float | None]:
         "wrong_manifest_lengths": len(integrity.wrong_lengths),
         "entries_outside_summary": integrity.entries_outside,
         "inverted_summaries": integrity.inverted_summaries,
+        "duplicate_data_files": integrity.duplicate_files,
         "dropped_source_fields": len(integrity.dropped_sources),
         "uuid_partition_fields": len(integrity.uuid_fields),
     }

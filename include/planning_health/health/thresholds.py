@@ -61,6 +61,7 @@ DEFAULTS: Final[dict[str, Default]] = {
     "wrong_manifest_lengths": Default(1, 1, "some readers stop at the listed length and skip entries silently"),
     "entries_outside_summary": Default(1, 1, "queries lose rows"),
     "inverted_summaries": Default(1, 1, "queries lose rows"),
+    "duplicate_data_files": Default(1, 1, "queries return these rows twice"),
     "dropped_source_fields": Default(1, math.inf, "reading works, rewriting the spec does not"),
     "uuid_partition_fields": Default(1, math.inf, "reading works, rewriting the spec does not"),
 }
