@@ -27,7 +27,7 @@ from airflow.sdk import dag, task, task_group
 
 from planning_assets import MEASUREMENT, REPORT
 from planning_health.maintenance.request import MaintenanceRequest
-from planning_run import BY_TABLE, Result, measured_tables, step, table_step
+from planning_run import BY_TABLE, Result, conclude_run, measured_tables, step, table_step
 from spark_job_operator import SparkJobOperator
 
 
@@ -83,14 +83,14 @@ def report() -> Result:
 
 @task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
-    return step("conclude", required=("discovery", "measure", "validation", "history", "report"))
+    return conclude_run("health", "planning", "assignment", "plan_tasks", "proposal")
 
 
 @task_group
 def table_health(table: str) -> None:
-    planning = simulate_planning(table)
-    planning >> [simulate_assignment(table), simulate_plan_tasks(table)]
-    [diagnose(table), planning] >> propose(table)
+    planning = simulate_planning(table=table)
+    planning >> [simulate_assignment(table=table), simulate_plan_tasks(table=table)]
+    [diagnose(table=table), planning] >> propose(table=table)
 
 
 @dag(

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from airflow.sdk import Param, dag, task
 
 from planning_forms import run_settings_and_tables, table_param
-from planning_run import Result, form_fields, planning_run, step, table_step
+from planning_run import Result, conclude_run, form_fields, planning_run, step, table_step
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
@@ -60,7 +60,7 @@ def report() -> Result:
 
 @task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
-    return step("conclude", required=("measure", "report"))
+    return conclude_run("planning", "assignment", "plan_tasks")
 
 
 @dag(

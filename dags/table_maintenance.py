@@ -3,10 +3,11 @@
 Sets table properties and rewrites manifests so that queries plan faster, with the effect predicted before and verified
 after. A **dry run** (the default) shows the exact changes and stops.
 
-**Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `describe`
-puts the proposal into words · `decide` goes on to `approve` (a person, under *Required actions*), straight to `act`
-(approval switched off), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites,
-verifies and measures again (Spark; one table at a time, by its pool) · `report` shows before and after · `conclude`.
+**Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `diagnose`
+says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
+under *Required actions*), straight to `act` (approval switched off), or to the report (dry run, or nothing to improve)
+· `act` guards, sets properties, rewrites, verifies and measures again (Spark; one table at a time, by its pool) ·
+`report` shows before and after · `conclude`.
 
 **When it fails.**
 
@@ -32,7 +33,7 @@ from airflow.sdk import Label, Param, dag, task
 from planning_assets import MAINTAINED_TABLE
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
-from planning_run import Result, form_fields, planning_run, step
+from planning_run import Result, conclude_run, form_fields, planning_run, step, table_step
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
@@ -48,6 +49,11 @@ def read_form() -> dict[str, Any]:
         _, request = maintenance_request(form_fields())
         start_run(settings, folder)
         return request.model_dump()
+
+
+@task
+def diagnose() -> Result:
+    return table_step("diagnose", form_fields()["table"])
 
 
 @task
@@ -73,7 +79,7 @@ def report() -> Result:
 
 @task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
-    return step("conclude", required=("report",))
+    return conclude_run("health", "proposal")
 
 
 @dag(
@@ -187,6 +193,7 @@ def table_maintenance() -> None:
     )
     reported = report()
 
+    propose >> diagnose() >> reported
     propose >> describe() >> decision
     decision >> Label("dry run, or nothing to improve") >> reported
     decision >> Label("approval required") >> approve >> act

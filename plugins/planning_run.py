@@ -73,6 +73,21 @@ def measured_tables() -> list[str]:
         return names
 
 
+def conclude_run(*expected: str) -> Result:
+    """Ends a run: fails the task, and with it the run, when something failed that is not tolerated.
+
+    Args:
+        expected: kinds of results that each measured table must have.
+    """
+    ti = get_current_context()["ti"]
+    failed = {
+        task["task_id"]
+        for task in ti.get_task_breadcrumbs(ti.dag_id, ti.run_id)
+        if task["state"] in ("failed", "upstream_failed") and task["map_index"] < 0
+    }
+    return step("conclude", failed_tasks=sorted(failed), expected=expected)
+
+
 def _stage(name: str) -> Callable[..., Envelope]:
     """The library's function, imported in the task: Spark, pandas and Great Expectations stay out of Dag parsing."""
     function: Callable[..., Envelope] = getattr(importlib.import_module(f"planning_health.stages.{name}"), name)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from planning_health.envelope import Envelope
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
-from planning_health.stages.table_stage import MEASUREMENT
+from planning_health.stages.table_stage import MEASUREMENT, VALIDATION
 
 KIND: Final = "conclusion"
 
 TABLE_KINDS: Final = (MEASUREMENT, "health", "planning", "assignment", "plan_tasks", "proposal", "action")
-RUN_KINDS: Final = ("discovery", "measure", "validation", "history", "report")
+RUN_KINDS: Final = ("discovery", "measure", VALIDATION, "history", "report")
 
 
-def conclude(settings: SettingsDocument, run_folder: RunFolder, *, required: tuple[str, ...] = ()) -> Envelope:
+def conclude(
+    settings: SettingsDocument,
+    run_folder: RunFolder,
+    *,
+    failed_tasks: Sequence[str] = (),
+    expected: Sequence[str] = (),
+) -> Envelope:
     """Looks through the run's results for failures.
 
     A table's failure passes when its rule has ``tolerate_failure``; the first reason of each table is kept.
@@ -24,7 +31,8 @@ def conclude(settings: SettingsDocument, run_folder: RunFolder, *, required: tup
     Args:
         settings: the run's settings.
         run_folder: the run's folder.
-        required: run-level kinds that must be there, because the step that writes them may not have run at all.
+        failed_tasks: tasks of the whole run that the scheduler saw fail: a process that died leaves no result.
+        expected: kinds of results that each measured table must have, for the same reason.
 
     Returns:
         Status ``failed`` with the reasons in one line when something failed that is not tolerated.
@@ -32,10 +40,10 @@ def conclude(settings: SettingsDocument, run_folder: RunFolder, *, required: tup
     failed: dict[str, str] = {}
     tolerated: dict[str, str] = {}
     for table in run_folder.tables():
-        if reason := _first_failure(run_folder, table):
+        if reason := _first_failure(run_folder, table, expected):
             rule = settings.rule_for(table)
             (tolerated if rule and rule.tolerate_failure else failed)[str(table)] = reason
-    steps = _failed_steps(run_folder, required)
+    steps = dict.fromkeys(failed_tasks, "the task failed: see its log") | _failed_steps(run_folder)
     problems = [f"{name}: {reason}" for name, reason in {**steps, **failed}.items()]
     return run_folder.write_result(
         KIND,
@@ -51,20 +59,29 @@ def conclude(settings: SettingsDocument, run_folder: RunFolder, *, required: tup
     )
 
 
-def _first_failure(run_folder: RunFolder, table: TableName) -> str | None:
+def _first_failure(run_folder: RunFolder, table: TableName, expected: Sequence[str]) -> str | None:
     for kind in TABLE_KINDS:
         result = run_folder.read_result(kind, table)
+        if result is None and kind in (MEASUREMENT, *expected):
+            return f"{kind}: the step left no result"
         if result is not None and result.status == "failed":
             return f"{kind}: {result.reason}"
+    if str(table) in _blocked_tables(run_folder):
+        return f"{VALIDATION}: the recording failed its integrity checks"
     return None
 
 
-def _failed_steps(run_folder: RunFolder, required: tuple[str, ...]) -> dict[str, str]:
-    failed: dict[str, str] = {}
-    for kind in RUN_KINDS:
-        result = run_folder.read_result(kind)
-        if result is None and kind in required:
-            failed[kind] = "the step left no result"
-        elif result is not None and result.status == "failed":
-            failed[kind] = result.reason or "failed"
-    return failed
+def _blocked_tables(run_folder: RunFolder) -> set[str]:
+    validation = run_folder.read_result(VALIDATION)
+    if validation is None or not validation.data:
+        return set()
+    return {name for name, outcome in validation.data["tables"].items() if outcome["blocking"]}
+
+
+def _failed_steps(run_folder: RunFolder) -> dict[str, str]:
+    results = {kind: run_folder.read_result(kind) for kind in RUN_KINDS}
+    return {
+        kind: result.reason or "failed"
+        for kind, result in results.items()
+        if result is not None and result.status == "failed"
+    }

@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 MEASUREMENT = "measurement"
 """Kind of the per-table result that the measure step writes."""
 
+VALIDATION = "validation"
+"""Kind of the run's validation; its integrity suite blocks a table's further steps."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -33,13 +36,16 @@ def run_table_stage(
 ) -> Envelope:
     """Runs one step for one table and writes ``<kind>.json``.
 
-    A table that was not measured gives status ``skipped`` with the measurement's reason; a step that fails gives
-    ``failed`` with the reason. Neither raises, so that one table never stops the others.
+    A table that was not measured, or whose recording did not pass validation, gives status ``skipped``; a step that
+    fails gives ``failed`` with the reason. Neither raises, so that one table never stops the others.
     """
     measurement = run_folder.read_result(MEASUREMENT, table)
     if measurement is None or measurement.status != "ok":
         reason = (measurement.reason if measurement else None) or "the table was not measured in this run"
         return run_folder.write_result(kind, table=table, status="skipped", reason=f"not measured: {reason}")
+    if _is_blocked(run_folder, table):
+        reason = "the recording failed its integrity checks: see the run's validation"
+        return run_folder.write_result(kind, table=table, status="skipped", reason=reason)
     try:
         outcome = work(load(run_folder.metadata_url(table)))
     except PlanningHealthError as error:
@@ -65,3 +71,9 @@ def run_table_stage(
         status="failed",
         reason=reason,
     )
+
+
+def _is_blocked(run_folder: RunFolder, table: TableName) -> bool:
+    validation = run_folder.read_result(VALIDATION)
+    outcome = validation.data["tables"].get(str(table)) if validation is not None and validation.data else None
+    return bool(outcome and outcome["blocking"])
