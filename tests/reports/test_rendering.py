@@ -11,6 +11,8 @@ from rich.console import Console
 from planning_health.identifiers import TableName
 from planning_health.reports import Report, build_report, render_html, render_markdown, terminal_summary
 from planning_health.reports.markdown import code, escape
+from planning_health.reports.proposal_text import proposal_text
+from planning_health.reports.wording import sentence
 
 from . import sample_run as sample
 
@@ -212,3 +214,43 @@ def test_the_terminal_summary_shows_names_as_they_are_not_as_markup(tmp_path: Pa
     with console.capture() as capture:
         console.print(terminal_summary(build_report(run.folder)))
     assert "[red]x[/red]" in capture.get()
+
+
+def test_the_proposal_for_approval_keeps_hostile_text_in_its_place(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    data = sample.proposal(HOSTILE)
+    data["proposals"][0] |= {"title": "<b>x", "commands": [f"CALL x('{HOSTILE}') ```` y"]}
+    run.put("proposal", HOSTILE, snapshot_id=1, data=data)
+    result = run.folder.read_result("proposal", HOSTILE)
+    assert result is not None
+    text = proposal_text(result)
+    assert "### &lt;b&gt;x" in text
+    assert "`````sql" in text
+    assert "\u202e" not in text
+
+
+def test_a_single_run_gets_a_report_of_its_own_without_the_overview(tmp_path: Path) -> None:
+    run = sample.repair(tmp_path)
+    run.measured(sample.ORDERS, 41, 42, 1512)
+    model = build_report(run.folder)
+    assert model.title == "Maintenance: lake.sales.orders"
+    assert model.lede.startswith("Manifests rewritten: 42 → 6 manifests")
+    html, markdown = render_html(model), render_markdown(model)
+    page = Page(html)
+    assert "attention" not in page.ids
+    assert "What was done" in html
+    assert markdown.startswith("# Maintenance: lake.sales.orders\n")
+    assert "What needs attention first" not in markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a table is wide", "A table is wide."),
+        ("c17219e9-1f5b-m0.avro (50% of 8 entries)", "c17219e9-1f5b-m0.avro (50% of 8 entries)."),
+        ("ordered_on is wide!", "ordered_on is wide!"),
+        ("", ""),
+    ],
+)
+def test_a_sentence_leaves_names_as_they_are(text: str, expected: str) -> None:
+    assert sentence(text) == expected

@@ -115,7 +115,9 @@ def _step(step: Mapping[str, Any]) -> ActionStep:
 
 def _failure(data: Mapping[str, Any]) -> str | None:
     bad = [
-        step for step in mappings(data.get("steps")) if step.get("reason") and step.get("status") not in ("ok", "done")
+        step
+        for step in mappings(data.get("steps"))
+        if step.get("reason") and step.get("status") not in ("ok", "done", "skipped")
     ]
     return text(bad[-1].get("reason")) if bad else None
 

@@ -31,8 +31,11 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
-from planning_health.reports.wording import counted, day, joined, parse_time, short_file_names, visible
+from planning_health.reports.wording import counted, day, joined, parse_time, sentence, short_file_names, visible, week
 from planning_health.run_folder import RunFolder, read_bytes, read_result
+
+SINGLE_RUNS: Final = {"table_maintenance": "Maintenance", "planning_what_if": "What if"}
+"""Dags whose runs look at one table: what their report is called. It is not the report of the week."""
 
 MAX_TABLES_WITH_FIGURES: Final = 40
 _FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
@@ -46,8 +49,11 @@ def build_report(run_folder: RunFolder) -> Report:
     home = run_folder.home
     measure = read_or_none(run_folder, "measure")
     started = parse_time(measure.created_at if measure else None)
-    previous = previous_report(home, run_folder.run_id, started)
+    single = SINGLE_RUNS.get(run_folder.dag_id)
+    previous = None if single else previous_report(home, run_folder.run_id, started)
     actions = actions_since(home, parse_time(previous.created_at) if previous else None, run_folder.run_id)
+    if single:
+        actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
     names = _table_names(run_folder, [*texts(_data(measure).get("tables")), *mapping(_data(measure).get("failed"))])
     validation = mapping(_data(read_or_none(run_folder, "validation")).get("tables"))
@@ -71,16 +77,21 @@ def build_report(run_folder: RunFolder) -> Report:
     changes = changes_since(previous, tables) if previous else Changes()
     measured = sorted(table.measured_at for table in tables if table.measured_at and table.state != "failed")
     summary = _summary(tables, actions)
+    created_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Report(
+        scope="run" if single else "week",
+        title=f"{single}: {joined([table.table for table in tables])}"
+        if single
+        else f"Planning health, {week(created_at)}",
         run_id=visible(run_folder.run_id),
         dag_id=run_folder.dag_id,
-        created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        created_at=created_at,
         measured_from=measured[0] if measured else None,
         measured_until=measured[-1] if measured else None,
         product_version=planning_health.__version__,
         previous=PreviousReport(run_id=previous.run_id, created_at=previous.created_at) if previous else None,
         summary=summary,
-        lede=_lede(summary, actions),
+        lede=_run_lede(tables) if single else _lede(summary, actions),
         attention=_attention(tables, actions),
         improvements=improvements(tables, changes),
         changes=changes,
@@ -235,6 +246,16 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
         wait = "waits" if summary.proposals == 1 else "wait"
         sentences.append(f"{counted(summary.proposals, 'proposal')} {wait} for a decision.")
     return " ".join(sentences)
+
+
+def _run_lede(tables: Sequence[TableReport]) -> str:
+    """What a single run did, or what it proposes."""
+    told = [f"{action.title}: {action.summary}" for table in tables for action in table.actions]
+    if not told:
+        told = [f"{proposal.title}: {proposal.summary}" for table in tables for proposal in table.proposals]
+        told += [f"No proposal: {table.no_op_reason}" for table in tables if table.no_op_reason]
+    failed = [f"{table.table} could not be measured: {table.reason}" for table in tables if table.state == "failed"]
+    return " ".join(sentence(text_.removesuffix(": ")) for text_ in [*told, *failed])
 
 
 def _attention(tables: Sequence[TableReport], actions: Sequence[Action]) -> list[Attention]:

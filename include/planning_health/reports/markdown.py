@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from planning_health.reports.model import Action, Report, TableReport
@@ -15,7 +16,7 @@ from planning_health.reports.wording import (
     sentence,
     state_name,
     visible,
-    week,
+    visible_lines,
 )
 
 MAX_LINES: Final = 40
@@ -45,11 +46,17 @@ def code(text: object) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
+def code_block(statements: Sequence[str]) -> str:
+    """SQL statements as a fenced block, with a fence that no statement can close."""
+    lines = [visible_lines(statement) for statement in statements]
+    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}sql", *lines, fence])
+
+
 def render_markdown(report: Report) -> str:
     """The report as Markdown."""
-    blocks = [
-        [f"# Planning health, {week(report.created_at)}"],
-        [f"**{escape(report.lede)}**"],
+    overview = [
         [_compared(report)],
         _section("What needs attention first", _attention(report), empty="Nothing."),
         _section(
@@ -58,6 +65,11 @@ def render_markdown(report: Report) -> str:
         ),
         _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
         _section("What changed since the last report", _changes(report)),
+    ]
+    blocks = [
+        [f"# {escape(report.title)}"],
+        [f"**{escape(report.lede)}**"] if report.lede else [],
+        *(overview if report.whole_week else []),
         _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
         _section("Actions taken", [_action(action) for action in report.actions]),
         _section(

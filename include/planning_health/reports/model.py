@@ -407,9 +407,11 @@ class Summary(_Part):
 
 
 class Report(_Part):
-    """The weekly report."""
+    """The report: of the week, or of one maintenance or what-if run (``scope``)."""
 
     schema_version: int = 1
+    scope: Literal["week", "run"] = "week"
+    title: str
     run_id: str
     dag_id: str
     created_at: str
@@ -425,6 +427,11 @@ class Report(_Part):
     tables: list[TableReport] = Field(default_factory=list)
     actions: list[Action] = Field(default_factory=list)
     glossary: list[GlossaryEntry] = Field(default_factory=list)
+
+    @property
+    def whole_week(self) -> bool:
+        """Whether this is the report of the week, and not one on a single run."""
+        return self.scope == "week"
 
     @property
     def failed_tables(self) -> list[TableReport]:

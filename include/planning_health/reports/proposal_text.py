@@ -6,22 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning_health.envelope import ResultFile
+from planning_health.reports.markdown import code, code_block, escape
 from planning_health.reports.wording import change
 
 
 def proposal_text(result: ResultFile) -> str:
     """What maintenance would do to a table, in Markdown."""
     proposals = result.data["proposals"]
-    heading = f"**Table** `{result.table}`, snapshot {result.snapshot_id}"
+    heading = f"**Table** {code(result.table)}, snapshot {result.snapshot_id}"
     if not proposals:
-        return f"{heading}\n\nNothing to do: {result.data['no_op_reason']}."
+        return f"{heading}\n\nNothing to do: {escape(result.data['no_op_reason'])}."
     return "\n\n".join([heading, *(_proposal(proposal) for proposal in proposals)])
 
 
 def _proposal(proposal: Mapping[str, Any]) -> str:
     predicted = proposal["predicted"]
     overlap = [
-        f"- {field['field']}: one value opens {change(field['mean_before'], field['mean_after'])} manifests on average"
+        f"- {code(field['field'])}: one value opens {change(field['mean_before'], field['mean_after'])} manifests on average"
         for field in predicted["overlap"]
         if field["mean_before"] is not None
     ]
@@ -32,15 +33,15 @@ def _proposal(proposal: Mapping[str, Any]) -> str:
     ]
     return "\n\n".join(
         [
-            f"### {proposal['title']}",
-            f"{proposal['why']}",
+            f"### {escape(proposal['title'])}",
+            escape(proposal["why"]),
             "Exact changes:\n\n" + _code(proposal["commands"]),
             "Predicted effect:\n\n" + "\n".join(effect),
             "To undo it:\n\n" + _code(proposal["undo"]),
-            f"Risk: {proposal['risk']}",
+            f"Risk: {escape(proposal['risk'])}",
         ]
     )
 
 
 def _code(statements: list[str]) -> str:
-    return "```sql\n" + "\n".join(f"{statement};" for statement in statements) + "\n```" if statements else "nothing"
+    return code_block([f"{statement};" for statement in statements]) if statements else "nothing"

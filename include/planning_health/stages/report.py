@@ -14,15 +14,14 @@ from planning_health.run_folder import RunFolder, run_key, write_bytes
 from planning_health.settings import SettingsDocument
 
 KIND: Final = "report"
-UNPUBLISHED_DAGS: Final = frozenset({"table_maintenance", "planning_what_if"})
-"""Runs of these Dags look at one table: their report stays in the run folder and is not the report of the week."""
 
 
 def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
 
     A weekly (or command line) run's report is also copied to ``reports/latest/`` and ``reports/<ISO week>-<run key>/``;
-    a run that is repeated overwrites its own copy.
+    a run that is repeated overwrites its own copy. The report of a maintenance
+    or what-if run stays in its folder.
 
     Returns:
         The envelope with the headline numbers; its data names the written folders, relative to ``home``.
@@ -35,7 +34,7 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
         "report.json": model.model_dump_json(indent=1).encode(),
     }
     folders = [f"{run_folder.relative_path}/report"]
-    if run_folder.dag_id not in UNPUBLISHED_DAGS:
+    if model.whole_week:
         folders += [published_folder(run_folder, model), "reports/latest"]
     for folder in folders:
         for name, content in files.items():
