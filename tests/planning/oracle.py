@@ -86,15 +86,9 @@ class JavaPlanner:
         ordered = self._jvm.java.util.ArrayList()
         for path in order:
             ordered.add(by_path[path])
-        iceberg = self._jvm.org.apache.iceberg
-        util = iceberg.util.TableScanUtil
-        files = iceberg.io.CloseableIterable.withNoopClose(ordered)
-        splits = util.splitFiles(files, options.target_size)
-        packed = util.planTasks(splits, options.target_size, options.lookback, options.open_file_cost)
-        return [
-            [(part.file().location(), part.start(), part.length()) for part in combined.files()]
-            for combined in self._lists.newArrayList(packed)
-        ]
+        util = self._jvm.org.apache.iceberg.util.TableScanUtil
+        groups = util.planTaskGroups(ordered, options.target_size, options.lookback, options.open_file_cost)
+        return [[(part.file().location(), part.start(), part.length()) for part in group.tasks()] for group in groups]
 
 
 def simulated(scan: SimulatedScan) -> Planned:

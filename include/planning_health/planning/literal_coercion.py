@@ -141,7 +141,7 @@ def _float(column_type: IcebergType, op: Operation, value: Any, _: Clock) -> Coe
         return None
     with np.errstate(over="ignore"):
         nearest = np.float32(number)
-    floor = nearest if nearest <= number else np.nextafter(nearest, np.float32(-np.inf))
+    floor = nearest if float(nearest) <= number else np.nextafter(nearest, np.float32(-np.inf))
     return _on_grid(op, Literal(Kind.FLOAT, float(floor)), exact=float(floor) == number)
 
 

@@ -200,21 +200,32 @@ class _Translator:
                 pushed.append(translated)
             partial = self._prefix_of_pattern(node, negated)
             pushed.extend([partial] if partial is not None else [])
-            not_null += [self._not_null(ref) for ref in self._needed(node)]
+            not_null += [self._not_null(ref) for ref in self._needed(node, negated)]
         return and_(*dict.fromkeys(not_null), *pushed), rest
 
     def _not_null(self, ref: BoundReference) -> Expression:
         return ALWAYS_TRUE if ref.required else UnboundPredicate(Operation.NOT_NULL, ref.name)
 
-    def _needed(self, node: exp.Expression) -> list[BoundReference]:
+    def _needed(self, node: exp.Expression, negated: bool) -> list[BoundReference]:
         """Return the columns that must not be null for a conjunct to hold, as Spark infers them."""
         if _column_path(node):
             return [self.reference(node)]
+        if self._becomes_or(node, negated):
+            return []
         if isinstance(node, _NULL_REJECTING):
             return [ref for child in node.iter_expressions() for ref in self._intolerant(child)]
         if isinstance(node, exp.In) and self._is_comparison(node):
             return self._intolerant(node.this)
         return []
+
+    def _becomes_or(self, node: exp.Expression, negated: bool) -> bool:
+        """Whether Spark rewrites a conjunct to an OR, from which it infers nothing."""
+        if isinstance(node, exp.EQ | exp.NEQ):
+            sides = (self._timestamp_as_date(side) for side in (node.this, node.expression))
+            return isinstance(node, exp.EQ) is negated and any(sides)
+        if isinstance(node, exp.Like) and negated is not bool(node.args.get("negate")):
+            return _PREFIX_SUFFIX_PATTERN.fullmatch(self._pattern(node) or "") is not None
+        return False
 
     def _is_comparison(self, node: exp.In) -> bool:
         """Whether Spark turns an IN into a comparison: it has one distinct value."""

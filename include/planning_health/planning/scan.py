@@ -277,6 +277,16 @@ class ScanPlanner:
         """Number of data files of the snapshot (entries that are not DELETED)."""
         return int(np.count_nonzero(self._data.live))
 
+    def live_partition_values(self, spec_id: int, position: int) -> list[bytes | None]:
+        """Return the distinct raw values of one partition field among the live data files of a spec."""
+        tuples = self._tuples.by_spec.get(spec_id)
+        if tuples is None:
+            return []
+        used = np.unique(self._tuples.data[self._data.live & (self._data.spec == spec_id)])
+        local = used - self._tuples.start[spec_id]
+        values: list[bytes | None] = tuples.raw[position].take(pa.array(local)).unique().to_pylist()
+        return values
+
     @cached_property
     def _tuples(self) -> _AllTuples:
         return _AllTuples.of(self.specs, self._data, self._deletes)

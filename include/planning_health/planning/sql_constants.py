@@ -128,13 +128,7 @@ def parse_timestamp(text: str, clock: Clock, *, zoned: bool) -> dt.datetime:
         year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
         hour, minute, second = (int(match[i] or 0) for i in (4, 5, 6))
         fraction = int((match[7] or "").ljust(6, "0")[:6])
-        local = dt.datetime(
-            int(match[1]),
-            int(match[2] or 1),
-            int(match[3] or 1),
-            *(int(match[i] or 0) for i in (4, 5, 6)),
-            int(fraction),
-        )
+        local = dt.datetime(year, month, day, hour, minute, second, fraction)
     except ValueError as error:
         raise InputError(f"{text!r} is not a timestamp: {error}") from error
     if not zoned:
@@ -319,9 +313,12 @@ class ConstantFolder:
 
     def _text_function(self, node: exp.Func) -> Any:
         value = self.fold(node.this)
-        return (
-            None if value is None else (_text(value).lower() if isinstance(node, exp.Lower) else _text(value).upper())
-        )
+        if value is None:
+            return None
+        return _text(value).lower() if isinstance(node, exp.Lower) else _text(value).upper()
+
+    def _absolute(self, node: exp.Abs) -> Any:
+        return abs(self.fold(node.this))
 
     def _cast(self, node: exp.Cast) -> Any:
         value = self.fold(node.this)
@@ -496,6 +493,7 @@ _HANDLERS: dict[type, Callable[[ConstantFolder, Any], Any]] = {
     exp.Anonymous: ConstantFolder._function,
     exp.Lower: ConstantFolder._text_function,
     exp.Upper: ConstantFolder._text_function,
+    exp.Abs: ConstantFolder._absolute,
     exp.Cast: ConstantFolder._cast,
     exp.TryCast: ConstantFolder._cast,
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), ConstantFolder._arithmetic),

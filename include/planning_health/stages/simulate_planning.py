@@ -1,0 +1,94 @@
+"""Step: what each of a table's queries reads while it is planned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planning_health.envelope import Envelope, Headline
+from planning_health.identifiers import TableName
+from planning_health.metadata import PlanningMetadata
+from planning_health.planning.cost_model import cost_document, cost_sentence
+from planning_health.planning.default_queries import default_queries
+from planning_health.planning.report import plan_where, predicate_document
+from planning_health.planning.scan import ScanPlanner
+from planning_health.run_folder import RunFolder
+from planning_health.settings import Query, SettingsDocument
+from planning_health.stages.table_stage import Outcome, run_table_stage
+
+KIND = "planning"
+
+
+def simulate_planning(settings: SettingsDocument, run_folder: RunFolder, table: TableName) -> Envelope:
+    """Simulates planning each configured query of a table, or those that its partitioning invites.
+
+    The result's data holds ``predicates`` (the ``plan`` document of each query, with its name and weight),
+    ``heaviest`` (the name of the query that opens most manifests, weighted; ties by files) and the cost models.
+
+    Args:
+        settings: the table's queries.
+        run_folder: holds the measurement.
+        table: the table.
+    """
+    rule = settings.rule_for(table)
+    configured = list(rule.queries) if rule else []
+    return run_table_stage(run_folder, table, KIND, lambda metadata: _outcome(metadata, configured))
+
+
+def _outcome(metadata: PlanningMetadata, configured: list[Query]) -> Outcome:
+    planner = ScanPlanner(metadata)
+    queries = configured or [Query(name=query.name, where=query.where) for query in default_queries(planner)]
+    predicates = [_predicate(planner, query) for query in queries]
+    heaviest = max(predicates, key=_burden, default=None)
+    share = _share_opened(predicates)
+    costs = cost_document(metadata, share)
+    data = {
+        "queries_are_defaults": not configured,
+        "predicates": predicates,
+        "heaviest": heaviest["name"] if heaviest else None,
+        "cost_model": cost_sentence(costs),
+        "costs": costs,
+    }
+    return Outcome(_headline(predicates, heaviest, share), data)
+
+
+def _predicate(planner: ScanPlanner, query: Query) -> dict[str, Any]:
+    scan = plan_where(planner, query.where)
+    return {"name": query.name, "weight": query.weight, **predicate_document(scan, query.where)}
+
+
+def _burden(predicate: dict[str, Any]) -> tuple[float, float]:
+    opened = predicate["data_manifests"]["scanned"] + predicate["delete_manifests"]["scanned"]
+    return predicate["weight"] * opened, predicate["weight"] * predicate["data_files"]["result"]
+
+
+def _share_opened(predicates: list[dict[str, Any]]) -> float | None:
+    """Weighted mean share of data manifests that the queries open."""
+    weight = sum(predicate["weight"] for predicate in predicates)
+    if not weight:
+        return None
+    shares = (
+        predicate["weight"] * predicate["data_manifests"]["scanned"] / max(1, predicate["data_manifests"]["total"])
+        for predicate in predicates
+    )
+    return float(sum(shares) / weight)
+
+
+def _headline(predicates: list[dict[str, Any]], heaviest: dict[str, Any] | None, share: float | None) -> Headline:
+    headline: Headline = {
+        "queries": len(predicates),
+        "not_pushed_down": sum(bool(predicate["not_pushed_down"]) for predicate in predicates),
+        "mean_share_of_data_manifests_opened": share,
+    }
+    if heaviest is None:
+        return headline
+    return headline | {
+        "data_manifests": heaviest["data_manifests"]["total"],
+        "heaviest_data_manifests_opened": heaviest["data_manifests"]["scanned"],
+        "heaviest_delete_manifests_opened": heaviest["delete_manifests"]["scanned"],
+        "heaviest_data_files": heaviest["data_files"]["result"],
+        "heaviest_delete_files_attached": heaviest["delete_files"]["attached"],
+        "heaviest_bytes": heaviest["bytes"],
+        "heaviest_metadata_bytes": heaviest["metadata_bytes"],
+        "heaviest_splits": heaviest["splits"],
+        "heaviest_tasks": heaviest["tasks"],
+    }
