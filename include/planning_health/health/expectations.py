@@ -96,15 +96,18 @@ class Validator:
         os.environ["GX_ANALYTICS_ENABLED"] = "false"  # read at import
         try:
             import great_expectations as gx
-            from great_expectations.data_context.types.base import ProgressBarsConfig
+            from great_expectations.data_context.types import base
         except ModuleNotFoundError as error:
             raise WorkFailedError(
                 "great-expectations is not installed: pip install 'planning-health[validation]'"
             ) from error
         self._gx = gx
-        self._context = gx.get_context(mode="ephemeral")
-        self._context.variables.progress_bars = ProgressBarsConfig(globally=False)
-        source = self._context.data_sources.add_pandas("measurement")
+        config = base.DataContextConfig(
+            store_backend_defaults=base.InMemoryStoreBackendDefaults(),  # no documentation site in a temporary folder
+            progress_bars=base.ProgressBarsConfig(globally=False),
+            analytics_enabled=False,
+        )
+        source = gx.get_context(mode="ephemeral", project_config=config).data_sources.add_pandas("measurement")
         self._batches = source.add_dataframe_asset("frame").add_batch_definition_whole_dataframe("whole")
 
     def validate(self, metadata: PlanningMetadata, thresholds: Thresholds, filter_columns: Sequence[str]) -> Validation:
