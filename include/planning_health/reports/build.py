@@ -31,13 +31,24 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
-from planning_health.reports.wording import counted, day, joined, parse_time, sentence, short_file_names, visible, week
+from planning_health.reports.wording import (
+    clipped,
+    counted,
+    day,
+    joined,
+    parse_time,
+    sentence,
+    short_file_names,
+    visible,
+    week,
+)
 from planning_health.run_folder import RunFolder, read_bytes, read_result
 
 SINGLE_RUNS: Final = {"table_maintenance": "Maintenance", "planning_what_if": "What if"}
 """Dags whose runs look at one table: what their report is called. It is not the report of the week."""
 
 MAX_TABLES_WITH_FIGURES: Final = 40
+_EVIDENCE: Final = 150
 _FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
 
 
@@ -319,7 +330,7 @@ def _table_attention(table: TableReport) -> Attention | None:
         anchor=table.anchor,
         level=table.state,
         title=worst.title,
-        evidence=short_file_names(worst.evidence),
+        evidence=clipped(short_file_names(worst.evidence), _EVIDENCE),
         more=len(urgent) - 1,
         next_step=worst.recommendation,
         proposed=_proposed(table),

@@ -10,6 +10,9 @@ from planning_health.reports.reading import mappings, number, text
 from planning_health.reports.wording import byte_size, counted, joined, plain_number, relative, visible
 
 _MAX_QUERIES: Final = 8
+_UNCHANGED: Final = 0.005
+"""A number that differs by less is shown as the same, so it did not move."""
+
 _SCALARS: Final = (
     ("manifests", "Manifests", "manifests"),
     ("metadata_bytes", "Metadata size", "bytes"),
@@ -48,10 +51,11 @@ def effect(before: Mapping[str, Any], predicted: Mapping[str, Any], after: Mappi
 
 
 def _tells(row: Comparison) -> bool:
-    """Whether a row says anything: it has a number, and one that was not predicted has moved."""
-    if row.predicted is None and row.before == row.after:
-        return False
-    return row.before is not None or row.predicted is not None or row.after is not None
+    """Whether a row says anything: the number of manifests always does, the others when they move or were to move."""
+    known = [value for value in (row.before, row.predicted, row.after) if value is not None]
+    if row.key == "manifests" or not known:
+        return bool(known)
+    return max(known) - min(known) > _UNCHANGED * max(abs(value) for value in known)
 
 
 def _first(*values: Number | None) -> Number | None:

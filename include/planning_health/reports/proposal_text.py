@@ -22,7 +22,7 @@ def proposal_text(result: ResultFile) -> str:
 def _proposal(proposal: Mapping[str, Any]) -> str:
     predicted = proposal["predicted"]
     overlap = [
-        f"- {code(field['field'])}: one value opens {change(field['mean_before'], field['mean_after'])} manifests on average"
+        f"- manifests for one {code(field['field'])}, mean: {change(field['mean_before'], field['mean_after'])}"
         for field in predicted["overlap"]
         if field["mean_before"] is not None
     ]

@@ -151,6 +151,14 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
 
 
+def clipped(text: str, limit: int) -> str:
+    """At most ``limit`` characters, cut between items or words."""
+    if len(text) <= limit:
+        return text
+    cut = max(text.rfind("; ", 0, limit), 0) or text.rfind(" ", 0, limit)
+    return f"{text[: cut if cut > 0 else limit].rstrip(' ;,')}; …"
+
+
 def sentence(text: str | None) -> str:
     """Text that ends with a full stop, and begins with a capital if it begins with a word: names are left alone."""
     stripped = (text or "").strip()
@@ -158,7 +166,7 @@ def sentence(text: str | None) -> str:
         return ""
     first = _FIRST_WORD.match(stripped)
     capital = stripped[0].upper() + stripped[1:] if first else stripped
-    return capital + ("" if stripped[-1] in ".!?:" else ".")
+    return capital + ("" if stripped[-1] in ".!?:…" else ".")
 
 
 def short_file_names(text: str) -> str:
