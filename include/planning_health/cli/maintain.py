@@ -1,0 +1,106 @@
+"""`planning-health maintain`: proposes maintenance of one table, and runs it only with `--apply`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from planning_health.cli.app import app
+from planning_health.cli.options import AsJson, SettingsFile, TableArgument, new_run_folder, optional_spark
+from planning_health.cli.output import console, errors, print_json
+from planning_health.errors import InputError, WorkFailedError
+from planning_health.identifiers import TableName
+from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.reports.proposal_text import proposal_text
+from planning_health.settings import load_settings
+from planning_health.stages.act import act
+from planning_health.stages.measure import measure
+from planning_health.stages.propose import propose
+from planning_health.stages.run_record import start_run
+from planning_health.stages.table_stage import MEASUREMENT
+
+
+@app.command("maintain", rich_help_panel="Repair")
+def maintain(
+    table: TableArgument,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Really change the table; without it nothing changes.")
+    ] = False,
+    rewrite: Annotated[bool, typer.Option("--rewrite/--no-rewrite", help="Rewrite manifests that gain by it.")] = True,
+    set_metrics: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=MODE", help="default=MODE or column.NAME=MODE; concerns new files only."),
+    ] = None,
+    target_manifest_bytes: Annotated[int | None, typer.Option(help="Set the target size of manifests.")] = None,
+    spec_id: Annotated[int | None, typer.Option(help="Rewrite the manifests of this partition spec only.")] = None,
+    sort_by: Annotated[list[str] | None, typer.Option(help="Partition field to cluster by; repeat in order.")] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows what maintenance would change and its predicted effect; --apply runs it and verifies the result."""
+    name = TableName.parse(table)
+    request = _request(
+        set_metrics or [],
+        rewrite=rewrite,
+        target_manifest_bytes=target_manifest_bytes,
+        spec_id=spec_id,
+        sort_by=sort_by or [],
+        dry_run=not apply,
+    )
+    document = load_settings(settings)
+    folder = new_run_folder(document)
+    start_run(document, folder)
+    with errors.status(f"maintaining {name}"), optional_spark(document, apply) as session:
+        measure(document, folder, [name], spark=session)
+        measured = folder.require_result(MEASUREMENT, name)
+        if measured.status != "ok":
+            raise WorkFailedError(f"{name} cannot be measured: {measured.reason}")
+        proposed = propose(document, folder, name, request)
+        if proposed.status != "ok":
+            raise InputError(str(proposed.reason))
+        proposal = folder.require_result("proposal", name)
+        acted = act(document, folder, name, request, session) if session and proposal.data["proposals"] else None
+    result = folder.require_result(acted.kind, name) if acted else proposal
+    if as_json:
+        print_json(result.model_dump())
+    else:
+        console.print(proposal_text(proposal), markup=False, highlight=False, soft_wrap=True)
+        if acted:
+            _show_action(result.data)
+        elif not apply:
+            console.print("\nDry run: nothing was changed. Add --apply to run it.")
+    if acted and acted.status != "ok":
+        raise WorkFailedError(str(acted.reason))
+
+
+def _request(set_metrics: list[str], *, rewrite: bool, **values: Any) -> MaintenanceRequest:
+    default, columns = None, {}
+    for text in set_metrics:
+        key, equals, mode = text.rpartition("=")
+        if not equals or not (key == "default" or key.startswith("column.")):
+            raise InputError(f"--set-metrics {text!r} is not of the form default=MODE or column.NAME=MODE")
+        if key == "default":
+            default = mode
+        else:
+            columns[key.removeprefix("column.")] = mode
+    sets_properties = bool(set_metrics) or values["target_manifest_bytes"] is not None
+    actions = ["set_properties"] * sets_properties + ["rewrite_manifests"] * rewrite
+    try:
+        return MaintenanceRequest.model_validate(
+            {"actions": actions, "metrics_default": default, "metrics_columns": columns, **values}
+        )
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"]) or "request"
+        raise InputError(f"{where}: {problem['msg'].removeprefix('Value error, ')}") from error
+
+
+def _show_action(action: dict[str, Any]) -> None:
+    console.print(f"\nstate: {action['state']}", highlight=False)
+    for step in action["steps"]:
+        reason = f": {step['reason']}" if step.get("reason") else ""
+        console.print(f"  {step['step']}: {step['status']}{reason}", markup=False, highlight=False, soft_wrap=True)
+    if action.get("rollback"):
+        console.print(f"go back with: {action['rollback']}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,80 @@
+"""Options that several commands share, and what they resolve to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from planning_health.catalogs import spark_session
+from planning_health.errors import InputError
+from planning_health.metadata import SnapshotChoice
+from planning_health.run_folder import CLI_DAG_ID, RunFolder
+from planning_health.settings import SettingsDocument
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings", help="Settings file; default: $PLANNING_HEALTH_SETTINGS, else the demonstration lake's."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="catalog.namespace.table; back quotes around parts with dots.")
+]
+Where = Annotated[
+    list[str] | None, typer.Option("--where", help="A predicate as in Spark SQL; may be given several times.")
+]
+SnapshotId = Annotated[int | None, typer.Option("--snapshot-id", help="Measure this snapshot.")]
+Ref = Annotated[str | None, typer.Option("--ref", help="Measure this branch or tag.")]
+WithSpark = Annotated[bool, typer.Option("--spark", help="Let Spark's executors read the manifests.")]
+
+
+@contextmanager
+def optional_spark(settings: SettingsDocument, wanted: bool) -> Iterator[SparkSession | None]:
+    """A Spark session for the time of a command, or ``None`` when it works without.
+
+    Raises:
+        InputError: when Java is missing or a secret is not set.
+    """
+    session = spark_session(settings, "planning-health") if wanted else None
+    try:
+        yield session
+    finally:
+        if session is not None:
+            session.stop()
+
+
+def new_run_folder(settings: SettingsDocument) -> RunFolder:
+    """A run folder for one invocation of the command line."""
+    return RunFolder(settings.home, CLI_DAG_ID, f"cli__{datetime.now(UTC).isoformat(timespec='microseconds')}")
+
+
+Value = TypeVar("Value")
+
+
+def needed(value: Value | None, option: str) -> Value:
+    """The value of an option that this way of calling a command cannot do without.
+
+    Raises:
+        InputError: when it was left out.
+    """
+    if value is None:
+        raise InputError(f"{option} is missing")
+    return value
+
+
+def snapshot_choice(snapshot_id: int | None, ref: str | None) -> SnapshotChoice:
+    """The snapshot that ``--snapshot-id`` or ``--ref`` names.
+
+    Raises:
+        InputError: when both are given.
+    """
+    return SnapshotChoice(snapshot_id=snapshot_id, ref=ref)

@@ -1,0 +1,115 @@
+"""`planning-health plan-tasks`: batches, tokens and the load on a planning server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from planning_health.cli.app import app
+from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, TableArgument, Where
+from planning_health.cli.output import console, print_json, print_table
+from planning_health.cli.scans import units_of_table
+from planning_health.errors import InputError
+from planning_health.plan_tasks import calculator
+
+BatchSize = Annotated[int, typer.Option(help="Tasks of one response; 0 for all in one.")]
+Replicas = Annotated[int, typer.Option(help="Server processes.")]
+
+
+class _TableOrCommand(TyperGroup):
+    """A group whose first word may also be a table name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args and args[0] not in self.commands and "." in args[0]:
+            args = ["table", *args]
+        return super().resolve_command(ctx, args)
+
+
+plan_tasks = typer.Typer(cls=_TableOrCommand, help="Batches, tokens and the load on a planning server.")
+app.add_typer(plan_tasks, name="plan-tasks", rich_help_panel="Simulations")
+
+
+@plan_tasks.callback(invoke_without_command=True)
+def batches(
+    context: typer.Context,
+    tasks: Annotated[int | None, typer.Option(help="File scan tasks of the plan.")] = None,
+    batch_size: BatchSize = 100,
+    replicas: Replicas = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Without a sub-command: how a plan of --tasks tasks is delivered, and how often it is computed."""
+    if context.invoked_subcommand is not None:
+        return
+    if tasks is None:
+        raise InputError("--tasks is missing: expected the number of file scan tasks, a TABLE or a sub-command")
+    _print(calculator.batching(tasks, batch_size, replicas), as_json)
+
+
+@plan_tasks.command("table", hidden=True)
+def table_batches(
+    table: TableArgument,
+    where: Where = None,
+    batch_size: BatchSize = 100,
+    replicas: Replicas = 3,
+    snapshot_id: SnapshotId = None,
+    ref: Ref = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """The same for the scan of a table."""
+    units = units_of_table(table, where, snapshot_id, ref, settings)
+    _print(calculator.batching(len(units), batch_size, replicas), as_json)
+
+
+@plan_tasks.command("encode")
+def encode() -> None:
+    """Reads a token's payload as JSON from standard input and prints the token."""
+    try:
+        payload = json.load(sys.stdin)
+    except ValueError as error:
+        raise InputError(f"standard input is not JSON: {error}") from error
+    sys.stdout.write(calculator.encode(payload) + "\n")
+
+
+@plan_tasks.command("decode")
+def decode(token: Annotated[str, typer.Argument(metavar="TOKEN")], as_json: AsJson = False) -> None:
+    """Prints a token's payload; exit status 2 when it is none of ours."""
+    payload = calculator.decode(token)
+    if as_json:
+        print_json(payload)
+    else:
+        console.print_json(data=payload)
+
+
+@plan_tasks.command("ranges")
+def ranges(
+    entries: Annotated[str, typer.Option(help="Entries of each manifest, for example 60,60,60,70.")],
+    batch_size: BatchSize = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Cuts manifests into entry ranges and counts what reading them costs."""
+    from planning_health.assignment.calculator import parse_integers
+
+    document = calculator.ranges(parse_integers(entries, "--entries"), batch_size)
+    if as_json:
+        print_json(document)
+        return
+    rows = [
+        (number, ", ".join(f"manifest {manifest} [{start}, {end})" for manifest, start, end in batch))
+        for number, batch in enumerate(document["batches"])
+    ]
+    print_table(["batch", "ranges"], rows)
+    print_table(["figure", "value"], [(name, value) for name, value in document.items() if name != "batches"])
+
+
+def _print(document: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    computed = document["plans_computed"]
+    print_table(["figure", "value"], [(name, value) for name, value in document.items() if name != "plans_computed"])
+    print_table(["plans computed with", "plans"], [(name.replace("_", " "), value) for name, value in computed.items()])

@@ -1,0 +1,55 @@
+"""Reads a table without Spark and simulates its scan: what several commands start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planning_health.assignment import UnitTable
+from planning_health.catalogs import load_pyiceberg_catalog
+from planning_health.cli.options import snapshot_choice
+from planning_health.errors import InputError
+from planning_health.identifiers import TableName
+from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
+from planning_health.planning.expressions import ALWAYS_TRUE
+from planning_health.planning.predicates import parse_where
+from planning_health.planning.scan import simulate_scan
+from planning_health.settings import SettingsDocument, load_settings
+from planning_health.stages.measure import queried_columns
+from planning_health.stages.simulate_assignment import file_units
+
+
+def read_table(
+    settings: SettingsDocument,
+    table: str,
+    wheres: list[str],
+    snapshot_id: int | None = None,
+    ref: str | None = None,
+) -> PlanningMetadata:
+    """Records a table's planning metadata into memory, read-only, through PyIceberg.
+
+    Raises:
+        InputError: for a name, catalog, table, snapshot or ref that does not exist.
+        NotMeasurableError: when the table's metadata cannot be read.
+    """
+    name = TableName.parse(table)
+    catalog = load_pyiceberg_catalog(settings, name.catalog)
+    queried = queried_columns(settings, name, wheres)
+    return record_with_pyiceberg(catalog, name, queried=queried, choice=snapshot_choice(snapshot_id, ref))
+
+
+def units_of_table(
+    table: str, wheres: list[str] | None, snapshot_id: int | None, ref: str | None, settings_file: Path | None
+) -> UnitTable:
+    """The files that a scan with one predicate, or of the whole table, reads; in the stable order of paths.
+
+    Raises:
+        InputError: like :func:`read_table`; also for more than one predicate or one that cannot be understood.
+    """
+    if len(wheres or ()) > 1:
+        raise InputError(f"--where was given {len(wheres or ())} times: expected one predicate here")
+    metadata = read_table(load_settings(settings_file), table, wheres or [], snapshot_id, ref)
+    where = wheres[0] if wheres else None
+    filter_ = parse_where(where, metadata.info.schema).expression if where else ALWAYS_TRUE
+    units = file_units(metadata, simulate_scan(metadata, filter_))
+    order = units.stable_order()
+    return UnitTable.from_arrays(units.paths.take(order), units.lengths[order], planning_max_files=len(order))

@@ -1,0 +1,136 @@
+"""`planning-health measure` and `diagnose`: a first look at tables; `diagnose` needs no Spark and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from planning_health.catalogs import discover_tables
+from planning_health.cli.app import FindingsError, app
+from planning_health.cli.options import (
+    AsJson,
+    Ref,
+    SettingsFile,
+    SnapshotId,
+    TableArgument,
+    WithSpark,
+    new_run_folder,
+    optional_spark,
+)
+from planning_health.cli.output import LEVEL_STYLES, console, errors, print_json, print_table
+from planning_health.cli.scans import read_table
+from planning_health.errors import InputError, WorkFailedError
+from planning_health.health import analyse, resolve_thresholds
+from planning_health.identifiers import TableName
+from planning_health.settings import SettingsDocument, load_settings
+from planning_health.stages.measure import measure as measure_stage
+from planning_health.stages.measure import queried_columns
+from planning_health.stages.run_record import start_run
+from planning_health.stages.table_stage import MEASUREMENT
+
+Tables = Annotated[
+    list[str] | None, typer.Argument(metavar="[TABLE]…", help="Tables; without any: all that the settings include.")
+]
+LEVELS: Final = ("warning", "critical")
+FailOn = Annotated[
+    str | None, typer.Option("--fail-on", metavar="LEVEL", help="Exit with 3 at findings of warning or critical level.")
+]
+
+
+@app.command("measure", rich_help_panel="Measure")
+def measure(
+    tables: Tables = None, spark: WithSpark = False, settings: SettingsFile = None, as_json: AsJson = False
+) -> None:
+    """Records the planning metadata of tables into a run folder."""
+    document = load_settings(settings)
+    names = chosen_tables(document, tables)
+    folder = new_run_folder(document)
+    start_run(document, folder)
+    with errors.status(f"measuring {len(names)} tables"), optional_spark(document, spark) as session:
+        envelope = measure_stage(document, folder, names, spark=session)
+    results = [folder.require_result(MEASUREMENT, name).envelope() for name in names]
+    if as_json:
+        print_json(envelope.model_dump() | {"tables": [result.model_dump() for result in results]})
+    else:
+        rows = [
+            (result.table, result.status, *(result.headline.get(key) for key in ("manifests", "data_file_entries")))
+            for result in results
+        ]
+        print_table(["table", "state", "manifests", "data file entries"], rows)
+        for result in results:
+            if result.reason:
+                errors.print(f"{result.table}: {result.reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"recorded in {folder.url}", highlight=False, soft_wrap=True)
+    if failed := [result.table for result in results if result.status != "ok"]:
+        raise WorkFailedError(
+            f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(map(str, failed))}"
+        )
+
+
+@app.command("diagnose", rich_help_panel="Measure")
+def diagnose(
+    table: TableArgument,
+    fail_on: FailOn = None,
+    snapshot_id: SnapshotId = None,
+    ref: Ref = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reads one table's metadata and says what slows its planning; changes and writes nothing, needs no Spark."""
+    if fail_on is not None and fail_on not in LEVELS:
+        raise InputError(f"--fail-on {fail_on!r} is not a level: expected {' or '.join(LEVELS)}")
+    document = load_settings(settings)
+    name = TableName.parse(table)
+    thresholds = resolve_thresholds(document.rule_for(name))
+    metadata = read_table(document, table, [], snapshot_id, ref)
+    found = analyse(metadata, thresholds, filter_columns=queried_columns(document, name))
+    if as_json:
+        print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **found})
+    else:
+        _show(name, metadata.info.snapshot_id, found)
+    if fail_on and any(LEVELS.index(item["level"]) >= LEVELS.index(fail_on) for item in found["findings"]):
+        raise FindingsError(f"{name} has findings at or above {fail_on}")
+
+
+def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[TableName]:
+    """The tables of the command line, else all that the settings include.
+
+    Raises:
+        InputError: for a malformed name, an unreachable catalog, or when no table is left.
+    """
+    names = [TableName.parse(text) for text in given] if given else discover_tables(settings)
+    if not names:
+        raise InputError(f"no table matches the settings' patterns {[rule.match for rule in settings.tables]}")
+    return names
+
+
+def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> None:
+    style = LEVEL_STYLES.get(found["state"], "")
+    console.print(f"{name}: [{style}]{found['state']}[/], snapshot {snapshot_id}", highlight=False)
+    for finding in found["findings"]:
+        console.print(
+            f"\n[{LEVEL_STYLES[finding['level']]}]{finding['level']}[/] [bold]{finding['title']}[/]", highlight=False
+        )
+        console.print(finding["explanation"], markup=False, highlight=False)
+        console.print(f"→ {finding['recommendation']}", markup=False, highlight=False)
+    table_signals = [item for item in found["signals"] if item["scope"] == "table"]
+    print_table(
+        ["signal", "value", "unit", "level"],
+        [(item["signal"], item["value"], item["unit"], item["level"]) for item in table_signals],
+        title="\nSignals of the table",
+    )
+    print_table(
+        ["spec", "partition field", "mean", "p95", "worst", "clustering"],
+        [
+            (
+                item["spec_id"],
+                f"{item['field']} ({item['transform']})",
+                *(item[key] for key in ("mean", "p95", "worst", "clustering_ratio")),
+            )
+            for item in found["overlap"]
+        ],
+        title="\nOverlap depth: manifests that an equality lookup opens",
+    )
+    for step in found["steps"]:
+        console.print(f"{step['step']}. {step['title']}: {step['level']}", markup=False, highlight=False)
