@@ -33,6 +33,7 @@ from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
 from planning_health.reports.wording import (
     clipped,
+    clock,
     counted,
     day,
     joined,
@@ -155,8 +156,9 @@ def _pictures(home: str, results: TableResults, actions: Sequence[Action]) -> li
     moments = _other_pictures(home, results.table) | {parse_time(health.created_at) or repaired: current}
     before = max((moment for moment in moments if moment < repaired), default=None)
     after = max((moment for moment in moments if moment > last_repair), default=None)
+    written = clock if before and after and before.date() == after.date() else day
     pictures = [(before, "Before"), (after, "After")]
-    chosen = [Picture(f"{name}, {day(moment.isoformat())}", moments[moment]) for moment, name in pictures if moment]
+    chosen = [Picture(f"{name}, {written(moment.isoformat())}", moments[moment]) for moment, name in pictures if moment]
     return chosen or [Picture("Now", current)]
 
 

@@ -252,10 +252,14 @@ def column_figure(health: Mapping[str, Any]) -> BarFigure | None:
         LabelledBar(label=name, value=f"{byte_size(size)} · {percentage(size / total)}", share=round(size / largest, 4))
         for name, size in shown
     ]
-    rest = total - sum(size for _, size in shown)
+    told = (
+        f"the {len(shown)} largest take {percentage(sum(size for _, size in shown) / total)}"
+        if len(columns) > len(shown)
+        else f"the largest, {shown[0][0]}, takes {percentage(largest / total)}"
+    )
     caption = (
         f"The manifests carry {byte_size(total)} of statistics on {counted(len(columns), 'column')}, before "
-        f"compression; the {len(shown)} largest take {percentage((total - rest) / total)}. "
+        f"compression; {told}. "
         "Planning reads all of it, whichever column a query asks for."
     )
     return BarFigure(

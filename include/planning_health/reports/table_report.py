@@ -279,14 +279,17 @@ def _failed_expectations(validation: Mapping[str, Any]) -> list[FailedExpectatio
     """The failed checks of a measurement that cannot be trusted; expectations on health are findings already."""
     if not validation.get("blocking"):
         return []
-    return [
+    failed = [
         FailedExpectation(
-            name=visible(text(item.get("name"))),
+            name=visible(text(item.get("name")).replace("_", " ")),
             observed=visible(_evidence(item.get("observed"))),
             expected=visible(_evidence(item.get("expected"))),
         )
         for item in mappings(validation.get("expectations"))
-        if item.get("success") is False
+        if item.get("success") is False and item.get("suite") in (None, "integrity")
+    ]
+    return failed or [
+        FailedExpectation(name=visible(validation.get("reason") or "the measurement could not be checked"))
     ]
 
 

@@ -121,6 +121,12 @@ def day(text: str | None) -> str:
     return f"{moment.day} {moment:%b %Y}" if moment else NOT_MEASURED
 
 
+def clock(text: str | None) -> str:
+    """``30 Nov 2026 06:05``, where two moments of one day are told apart."""
+    parsed = parse_time(text)
+    return f"{day(text)} {parsed:%H:%M}" if parsed else NOT_MEASURED
+
+
 def moment(text: str | None) -> str:
     """``Mon 30 Nov 2026, 06:05 UTC``."""
     parsed = parse_time(text)
