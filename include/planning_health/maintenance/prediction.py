@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -85,8 +86,7 @@ class _Part:
         manifests = metadata.manifests
         mine = pc.and_(pc.equal(manifests["content"], content), pc.equal(manifests["partition_spec_id"], spec.spec_id))
         self.old = manifests.filter(mine)
-        total = pc.sum(self.old["length"]).as_py() or 0
-        self.wanted = -(-total // target)
+        self.wanted = -(-self._total("length") // target)
         self.is_rewritten = len(self.old) > 0 and not (self.wanted == 1 and len(self.old) == 1)
 
     def groups(self) -> tuple[pa.Table, list[Order]]:
@@ -127,15 +127,9 @@ class _Part:
             keys = np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
         return keys
 
-    @property
-    def body_share(self) -> float:
-        """The old manifests' bytes for each live entry, over those for each entry: DELETED entries are dropped."""
-        entries = sum(pc.sum(self.old[f"entries_{kind}"]).as_py() or 0 for kind in ("added", "existing", "deleted"))
-        return (entries - (pc.sum(self.old["entries_deleted"]).as_py() or 0)) / entries if entries else 0.0
-
     def _rolled(self, group: Order, entries: int) -> list[Order]:
         """Splits a manifest where it would outgrow the target by a fifth; the writer looks every 250 rows."""
-        bytes_per_entry = (pc.sum(self.old["length"]).as_py() or 0) / entries
+        bytes_per_entry = self._total("length") / entries
         rows = int(self.target * _ROLL_FACTOR / bytes_per_entry) + 1
         rows = -(-rows // _ROLL_CHECK_ROWS) * _ROLL_CHECK_ROWS
         return [group[start : start + rows] for start in range(0, len(group), rows)]
@@ -145,15 +139,37 @@ class _Part:
         info = self.metadata.info
         schema = len(info.schema.model_dump_json(by_alias=True, exclude_none=True))
         fixed = _HEADER_BYTES[min(info.format_version, max(_HEADER_BYTES))]
-        smallest = pc.min(self.old["length"]).as_py() or 0
+        smallest = pc.min(self.old["length"]).as_py()
         return min(fixed + _HEADER_BYTES_PER_FIELD * len(self.spec.fields) + schema, int(smallest * 0.95))
 
-    def length(self, share: float) -> int:
-        """The predicted size of a new manifest that holds this share of the live entries."""
-        header = self.header_bytes()
-        body = (pc.sum(self.old["length"]).as_py() or 0) - header * len(self.old)
-        return header + int(body * self.body_share * share)
+    def length(self, entries: int) -> int:
+        """The predicted size of a new manifest of so many entries.
 
+        The first entry of a manifest hardly compresses, later ones repeat much of it: so merging saves more than the
+        headers.
+        """
+        header = self.header_bytes()
+        body = max(0, self._total("length") - header * len(self.old))
+        first = min(self.raw_entry_bytes * _FIRST_ENTRY_RATIO, body / max(1, len(self.old)))
+        later = (body - first * len(self.old)) / max(1, self.entries - len(self.old))
+        return header + round(first + later * (entries - 1))
+
+    @cached_property
+    def entries(self) -> int:
+        """Entries of the old manifests, DELETED ones included."""
+        return sum(self._total(f"entries_{kind}") for kind in ("added", "existing", "deleted"))
+
+    @property
+    def raw_entry_bytes(self) -> float:
+        """Mean bytes of an entry before compression."""
+        return self._total("uncompressed_bytes") / max(1, self.entries)
+
+    def _total(self, column: str) -> int:
+        return int(pc.sum(self.old[column]).as_py() or 0)
+
+
+_FIRST_ENTRY_RATIO: Final = 0.7
+"""Compressed / raw bytes of a manifest's first entry, by deflate (measured)."""
 
 _HEADER_BYTES: Final = {1: 5432, 2: 6676, 3: 7489}
 _HEADER_BYTES_PER_FIELD: Final = 215
@@ -184,7 +200,7 @@ def _assemble(metadata: PlanningMetadata, parts: list[_Part]) -> PlanningMetadat
         for group in groups:
             new_entries = _renumbered(entries.take(pa.array(group)), len(rows))
             files[part.content].append(new_entries)
-            rows.append(_manifest_row(part, new_entries, len(rows), len(group) / len(entries)))
+            rows.append(_manifest_row(part, new_entries, len(rows)))
     by_content = {DATA: metadata.data_files, DELETES: metadata.delete_files}
     for row in metadata.manifests.to_pylist():
         if row["ordinal"] not in replaced:
@@ -211,9 +227,8 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
 
 
-def _manifest_row(part: _Part, entries: pa.Table, ordinal: int, share: float) -> dict[str, Any]:
-    length = part.length(share)
-    old = part.old
+def _manifest_row(part: _Part, entries: pa.Table, ordinal: int) -> dict[str, Any]:
+    length = part.length(len(entries))
     return {
         "ordinal": ordinal,
         "path": f"predicted-{ordinal}",
@@ -233,8 +248,8 @@ def _manifest_row(part: _Part, entries: pa.Table, ordinal: int, share: float) ->
         "entries_added": 0,
         "entries_existing": len(entries),
         "entries_deleted": 0,
-        "uncompressed_bytes": int((pc.sum(old["uncompressed_bytes"]).as_py() or 0) * part.body_share * share),
-        "statistics_bytes": _scaled_statistics(old, part.body_share * share),
+        "uncompressed_bytes": round(part.raw_entry_bytes * len(entries)),
+        "statistics_bytes": _scaled_statistics(part.old, len(entries) / max(1, part.entries)),
         "codec": "deflate",
     }
 

@@ -159,7 +159,7 @@ def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, An
     """The difference between two states of a table, measured or predicted, in the result's shape."""
     earlier, later = layout_of(before), layout_of(after)
     means = {(field.spec_id, field.field): field.mean for field in later.overlap}
-    numbers = {}
+    numbers: dict[str, int] = {}
     for name in _EFFECTS:
         numbers |= {f"{name}_before": getattr(earlier, name), f"{name}_after": getattr(later, name)}
     return {

@@ -91,7 +91,7 @@ def _compact_deletes(metadata: PlanningMetadata, why: str) -> dict[str, Any]:
 def _remove_dangling(metadata: PlanningMetadata, why: str) -> dict[str, Any]:
     deletes = live_files(metadata.delete_files)
     plain = pc.and_(pc.not_equal(deletes["content"], EQUALITY_DELETES), pc.not_equal(deletes["file_format"], "PUFFIN"))
-    if pc.all(plain).as_py():
+    if pc.all(plain, min_count=0).as_py():
         return _recommendation(
             "remove_dangling_deletes",
             "Remove position deletes that apply to nothing",
