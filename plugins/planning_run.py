@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
@@ -20,6 +20,7 @@ from planning_health.settings.load import DEMO_SETTINGS, SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
     from planning_health.envelope import Envelope
     from planning_health.settings.models import SecretReference
@@ -79,7 +80,7 @@ def conclude_run(*expected: str) -> Result:
     Args:
         expected: kinds of results that each measured table must have.
     """
-    ti = get_current_context()["ti"]
+    ti = cast("RuntimeTaskInstance", get_current_context()["ti"])
     failed = {
         task["task_id"]
         for task in ti.get_task_breadcrumbs(ti.dag_id, ti.run_id)

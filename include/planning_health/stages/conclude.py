@@ -39,8 +39,12 @@ def conclude(
     """
     failed: dict[str, str] = {}
     tolerated: dict[str, str] = {}
+    blocked = _blocked_tables(run_folder)
     for table in run_folder.tables():
-        if reason := _first_failure(run_folder, table, expected):
+        reason = _first_failure(run_folder, table, expected)
+        if reason is None and str(table) in blocked:
+            reason = f"{VALIDATION}: the recording failed its integrity checks"
+        if reason:
             rule = settings.rule_for(table)
             (tolerated if rule and rule.tolerate_failure else failed)[str(table)] = reason
     steps = dict.fromkeys(failed_tasks, "the task failed: see its log") | _failed_steps(run_folder)
@@ -66,8 +70,6 @@ def _first_failure(run_folder: RunFolder, table: TableName, expected: Sequence[s
             return f"{kind}: the step left no result"
         if result is not None and result.status == "failed":
             return f"{kind}: {result.reason}"
-    if str(table) in _blocked_tables(run_folder):
-        return f"{VALIDATION}: the recording failed its integrity checks"
     return None
 
 
