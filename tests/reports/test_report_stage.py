@@ -52,13 +52,30 @@ def test_a_report_on_one_table_does_not_replace_the_report_of_the_week(tmp_path:
 
 
 def test_an_unreadable_previous_report_is_passed_over(tmp_path: Path) -> None:
-    old = tmp_path / "reports" / "2026-W48-old" / "report.json"
-    old.parent.mkdir(parents=True)
-    old.write_text('{"schema_version": 99}')
+    report(None, sample.last_week(tmp_path).folder)  # type: ignore[arg-type]
+    (published,) = (tmp_path / "reports").glob("2026-W48-*/report.json")
+    published.write_text('{"schema_version": 99}')
     report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
     model = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
     assert model is not None
     assert model.previous is None
+
+
+def test_a_report_is_compared_with_the_one_before_it_not_with_a_later_or_another_dag_s(tmp_path: Path) -> None:
+    last = sample.last_week(tmp_path)
+    report(None, last.folder)  # type: ignore[arg-type]
+    by_hand = sample.Sample(tmp_path, "cli", "one table", "2026-11-29T12:00:00+00:00")
+    by_hand.measured(sample.ORDERS, 41, 42, 1512)
+    report(None, by_hand.folder)  # type: ignore[arg-type]
+    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    this = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    assert this is not None
+    assert this.previous is not None
+    assert this.previous.run_id == last.run_id
+    report(None, last.folder)  # type: ignore[arg-type]
+    repeated = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    assert repeated is not None
+    assert repeated.previous is None
 
 
 def test_twelve_tables_stay_below_two_megabytes(tmp_path: Path) -> None:

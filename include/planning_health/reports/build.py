@@ -45,6 +45,9 @@ from planning_health.reports.wording import (
 )
 from planning_health.run_folder import RunFolder, read_bytes, read_result
 
+REPORT: Final = "report"
+"""Kind of the run-level result that says where a run's report lies."""
+
 SINGLE_RUNS: Final = {"table_maintenance": "Maintenance", "planning_what_if": "What if"}
 """Dags whose runs look at one table: what their report is called. It is not the report of the week."""
 
@@ -62,7 +65,7 @@ def build_report(run_folder: RunFolder) -> Report:
     measure = read_or_none(run_folder, "measure")
     started = parse_time(measure.created_at if measure else None)
     single = SINGLE_RUNS.get(run_folder.dag_id)
-    previous = None if single else previous_report(home, run_folder.run_id, started)
+    previous = None if single else previous_report(run_folder, started)
     actions = actions_since(home, parse_time(previous.created_at) if previous else None, run_folder.run_id)
     if single:
         actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
@@ -179,22 +182,28 @@ def _other_pictures(home: str, table: TableName) -> dict[datetime, Mapping[str, 
     return found
 
 
-def previous_report(home: str, run_id: str, before: datetime | None) -> Report | None:
-    """The newest published report of another run, made before ``before``; ``None`` when there is none to read."""
-    filesystem, root = fsspec.url_to_fs(home)
-    newest: Report | None = None
-    for path in filesystem.glob(f"{root.rstrip('/')}/reports/*/report.json"):
-        folder = posixpath.basename(posixpath.dirname(path))
-        if folder == "latest":
+def previous_report(run_folder: RunFolder, before: datetime | None) -> Report | None:
+    """The published report of the run of the same Dag that was measured last before ``before``.
+
+    ``None`` when there is none, or none that can be read.
+    """
+    filesystem, root = fsspec.url_to_fs(run_folder.home)
+    root = root.rstrip("/")
+    earlier: list[tuple[datetime, str]] = []
+    for path in filesystem.glob(f"{root}/runs/{run_folder.dag_id}/*/{REPORT}.json"):
+        try:
+            result = read_result(run_folder.home, posixpath.relpath(path, root))
+        except WorkFailedError:
             continue
-        report = read_report(f"{home.rstrip('/')}/reports/{folder}/report.json")
-        if report is None or report.run_id == visible(run_id):
-            continue
-        made = parse_time(report.created_at)
-        is_earlier = before is None or (made is not None and made < before)
-        if is_earlier and (newest is None or report.created_at > newest.created_at):
-            newest = report
-    return newest
+        measured = parse_time(text(_data(result).get("measured_at")))
+        folder = text(_data(result).get("published"))
+        is_another = result is not None and result.run_id != run_folder.run_id
+        if is_another and measured and folder and (before is None or measured < before):
+            earlier.append((measured, folder))
+    reports = (
+        read_report(f"{run_folder.home.rstrip('/')}/{folder}/report.json") for _, folder in sorted(earlier)[::-1]
+    )
+    return next((report for report in reports if report is not None), None)
 
 
 def read_report(url: str) -> Report | None:

@@ -28,6 +28,9 @@ from planning_health.reports.wording import (
 MAX_ATTENTION: Final = 15
 """Tables that are told of at the top; the others stand in the overview."""
 
+MAX_TABLES_WITH_SIGNALS: Final = 40
+"""Above it the page leaves the lists of all signals to the JSON file, so that it stays small."""
+
 _PLOT_HEIGHT: Final = 210.0
 _LIGHT: Final = {
     "page": "#ffffff",
@@ -66,7 +69,13 @@ def render_html(report: Report) -> str:
     return (
         _environment()
         .get_template("report.html.j2")
-        .render(report=report, max_attention=MAX_ATTENTION, light=_LIGHT, dark=_DARK)
+        .render(
+            report=report,
+            max_attention=MAX_ATTENTION,
+            max_tables_with_signals=MAX_TABLES_WITH_SIGNALS,
+            light=_LIGHT,
+            dark=_DARK,
+        )
     )
 
 

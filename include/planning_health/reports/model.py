@@ -109,6 +109,11 @@ class Comparison(_Part):
     predicted: Number | None = None
     after: Number | None = None
 
+    @property
+    def moves(self) -> bool:
+        """Whether the number is predicted to change."""
+        return self.before != self.predicted
+
 
 class Proposal(_Part):
     """A repair that can be made, with its predicted effect."""

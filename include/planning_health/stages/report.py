@@ -9,22 +9,24 @@ import fsspec
 
 from planning_health.envelope import Envelope
 from planning_health.reports import Report, build_report, render_html, render_markdown
+from planning_health.reports.build import REPORT
 from planning_health.reports.wording import parse_time
 from planning_health.run_folder import RunFolder, run_key, write_bytes
 from planning_health.settings import SettingsDocument
 
-KIND: Final = "report"
+KIND: Final = REPORT
+LATEST: Final = "reports/latest"
 
 
 def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
 
     A weekly (or command line) run's report is also copied to ``reports/latest/`` and ``reports/<ISO week>-<run key>/``;
-    a run that is repeated overwrites its own copy. The report of a maintenance
-    or what-if run stays in its folder.
+    a run that is repeated overwrites its own copy. The report of a maintenance or what-if run stays in its folder.
 
     Returns:
-        The envelope with the headline numbers; its data names the written folders, relative to ``home``.
+        The envelope with the headline numbers. The result's data names the folders, relative to ``home``; the model
+        itself is ``report/report.json``.
     """
     del settings  # every step has the same signature; the report needs the run's results only
     model = build_report(run_folder)
@@ -33,10 +35,9 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
         "report.md": render_markdown(model).encode(),
         "report.json": model.model_dump_json(indent=1).encode(),
     }
-    folders = [f"{run_folder.relative_path}/report"]
-    if model.whole_week:
-        folders += [published_folder(run_folder, model), "reports/latest"]
-    for folder in folders:
+    published = published_folder(run_folder, model) if model.whole_week else None
+    own = f"{run_folder.relative_path}/report"
+    for folder in (own, *((published, LATEST) if published else ())):
         for name, content in files.items():
             write_bytes(f"{run_folder.home.rstrip('/')}/{folder}/{name}", content)
     summary = model.summary
@@ -51,7 +52,13 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
             "proposals": summary.proposals,
             "actions": summary.actions,
         },
-        data={"folders": folders, "files": list(files), "lede": model.lede},
+        data={
+            "folder": own,
+            "published": published,
+            "files": list(files),
+            "lede": model.lede,
+            "measured_at": model.measured_from or model.created_at,
+        },
     )
 
 
