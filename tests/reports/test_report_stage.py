@@ -73,9 +73,10 @@ def test_a_report_is_compared_with_the_one_before_it_not_with_a_later_or_another
     assert this.previous is not None
     assert this.previous.run_id == last.run_id
     report(None, last.folder)  # type: ignore[arg-type]
-    repeated = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    repeated = read_report(f"{last.folder.url}/report/report.json")
     assert repeated is not None
     assert repeated.previous is None
+    assert read_report(str(tmp_path / "reports" / "latest" / "report.json")) == this
 
 
 def test_twelve_tables_stay_below_two_megabytes(tmp_path: Path) -> None:

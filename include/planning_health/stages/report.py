@@ -8,7 +8,7 @@ from typing import Final
 import fsspec
 
 from planning_health.envelope import Envelope
-from planning_health.reports import Report, build_report, render_html, render_markdown
+from planning_health.reports import Report, build_report, read_report, render_html, render_markdown
 from planning_health.reports.build import REPORT
 from planning_health.reports.wording import parse_time
 from planning_health.run_folder import RunFolder, run_key, write_bytes
@@ -21,8 +21,9 @@ LATEST: Final = "reports/latest"
 def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
 
-    A weekly (or command line) run's report is also copied to ``reports/latest/`` and ``reports/<ISO week>-<run key>/``;
-    a run that is repeated overwrites its own copy. The report of a maintenance or what-if run stays in its folder.
+    A weekly (or command line) run's report is also copied to ``reports/<ISO week>-<run key>/`` and, when no later
+    measurement was reported yet, to ``reports/latest/``; a run that is repeated overwrites its own copies. The report
+    of a maintenance or what-if run stays in its folder.
 
     Returns:
         The envelope with the headline numbers. The result's data names the folders, relative to ``home``; the model
@@ -37,7 +38,10 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     }
     published = published_folder(run_folder, model) if model.whole_week else None
     own = f"{run_folder.relative_path}/report"
-    for folder in (own, *((published, LATEST) if published else ())):
+    folders = [own]
+    if published:
+        folders += [published, LATEST] if _is_newest(run_folder.home, model) else [published]
+    for folder in folders:
         for name, content in files.items():
             write_bytes(f"{run_folder.home.rstrip('/')}/{folder}/{name}", content)
     summary = model.summary
@@ -60,6 +64,14 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
             "measured_at": model.measured_from or model.created_at,
         },
     )
+
+
+def _is_newest(home: str, model: Report) -> bool:
+    """Whether no later measurement was reported already: an old run that is repeated must not hide it."""
+    latest = read_report(f"{home.rstrip('/')}/{LATEST}/report.json")
+    if latest is None or latest.run_id == model.run_id:
+        return True
+    return (model.measured_from or model.created_at) >= (latest.measured_from or latest.created_at)
 
 
 def published_folder(run_folder: RunFolder, model: Report) -> str:
