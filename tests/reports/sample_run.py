@@ -238,6 +238,12 @@ def proposal(table: TableName) -> dict[str, Any]:
                 "undo": [f"CALL `lake`.system.rollback_to_snapshot(table => '{table.sql}', snapshot_id => 41)"],
                 "predicted": PREDICTED,
                 "risk": "Metadata only: no data file is touched.",
+                "params": {
+                    "actions": ["rewrite_manifests"],
+                    "spec_id": 0,
+                    "sort_by": [],
+                    "target_manifest_bytes": None,
+                },
             }
         ],
         "no_op_reason": None,

@@ -5,7 +5,7 @@ A value of ``None`` means "not measured" everywhere; it is never shown as 0.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -116,13 +116,15 @@ class Comparison(_Part):
 
 
 class Proposal(_Part):
-    """A repair that can be made, with its predicted effect."""
+    """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form."""
 
     id: str
     action: str
     title: str
     why: str = ""
     risk: str = ""
+    run_command: str = ""
+    params: dict[str, Any] = Field(default_factory=dict)
     commands: list[str] = Field(default_factory=list)
     undo: list[str] = Field(default_factory=list)
     effect: list[Comparison] = Field(default_factory=list)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.reports.command_line import maintain_command
 from planning_health.reports.effects import effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
 from planning_health.reports.model import (
@@ -125,7 +126,8 @@ def table_report(
         worst_ranges=_manifest_rows(health, "by_partition_range"),
         queries=_queries(results.data("planning")),
         proposals=[
-            _proposal(item, index) for index, item in enumerate(mappings(results.data("proposal").get("proposals")))
+            _proposal(name, item, index)
+            for index, item in enumerate(mappings(results.data("proposal").get("proposals")))
         ],
         no_op_reason=visible(results.data("proposal").get("no_op_reason") or "") or None,
         actions=list(actions),
@@ -260,14 +262,16 @@ def _sum(first: Any, second: Any) -> int | None:
     return None if found is None else found + (whole(second) or 0)
 
 
-def _proposal(item: Mapping[str, Any], index: int) -> Proposal:
-    rows = predicted_effect(mapping(item.get("predicted")))
+def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
+    rows, params = predicted_effect(mapping(item.get("predicted"))), mapping(item.get("params"))
     return Proposal(
         id=text(item.get("id")) or str(index),
         action=text(item.get("action")),
         title=visible(text(item.get("title")) or text(item.get("action")).replace("_", " ").capitalize()),
         why=visible(text(item.get("why"))),
         risk=visible(text(item.get("risk"))),
+        run_command=visible_lines(maintain_command(table, params)),
+        params=dict(params),
         commands=[visible_lines(command) for command in texts(item.get("commands"))],
         undo=[visible_lines(command) for command in texts(item.get("undo"))],
         effect=rows,

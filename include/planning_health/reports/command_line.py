@@ -1,0 +1,43 @@
+"""How a proposal is run from the command line, with the guards and the verification around it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planning_health.reports.reading import mapping, text, texts, whole
+
+
+def maintain_command(table: str, params: Mapping[str, Any]) -> str:
+    """The shell command that runs a proposal; empty for one that the product only recommends.
+
+    Args:
+        table: the table's name as :meth:`TableName.parse` reads it.
+        params: the proposal's values for the maintenance form.
+    """
+    actions = texts(params.get("actions"))
+    if not actions:
+        return ""
+    words = ["planning-health", "maintain", table, *_properties(params)]
+    if "rewrite_manifests" in actions:
+        words += _rewrite(params)
+    else:
+        words.append("--no-rewrite")
+    return shlex.join([*words, "--apply"])
+
+
+def _properties(params: Mapping[str, Any]) -> Iterator[str]:
+    if default := text(params.get("metrics_default")):
+        yield from ("--set-metrics", f"default={default}")
+    for column, mode in mapping(params.get("metrics_columns")).items():
+        yield from ("--set-metrics", f"column.{column}={mode}")
+    if (target := whole(params.get("target_manifest_bytes"))) is not None:
+        yield from ("--target-manifest-bytes", str(target))
+
+
+def _rewrite(params: Mapping[str, Any]) -> Iterator[str]:
+    if (spec_id := whole(params.get("spec_id"))) is not None:
+        yield from ("--spec-id", str(spec_id))
+    for field in texts(params.get("sort_by")):
+        yield from ("--sort-by", field)
