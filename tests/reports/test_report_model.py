@@ -83,11 +83,15 @@ def test_a_dry_run_is_no_action(tmp_path: Path) -> None:
     assert build_report(sample.this_week(tmp_path).folder).actions == []
 
 
-def test_an_action_before_the_previous_report_is_not_told_again(tmp_path: Path) -> None:
-    sample.repair(tmp_path)
+@pytest.mark.parametrize(("acted_at", "told"), [("2026-11-22T09:32:00+00:00", 0), ("2026-11-26T09:32:00+00:00", 1)])
+def test_actions_are_told_of_at_least_a_week_and_no_longer_once_they_were_reported(
+    tmp_path: Path, acted_at: str, told: int
+) -> None:
+    run = sample.Sample(tmp_path, "table_maintenance", sample.REPAIR, acted_at)
+    run.put("action", sample.ORDERS, snapshot_id=42, data=sample.action(started_at=acted_at))
     report(None, sample.last_week(tmp_path).folder)  # type: ignore[arg-type]
-    published_at(tmp_path, "2026-11-27T06:05:00+00:00")
-    assert build_report(sample.this_week(tmp_path).folder).actions == []
+    published_at(tmp_path, "2026-11-29T06:05:00+00:00")
+    assert len(build_report(sample.this_week(tmp_path).folder).actions) == told
 
 
 def test_a_failed_verification_comes_before_everything_else(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import fsspec
@@ -51,6 +51,9 @@ REPORT: Final = "report"
 SINGLE_RUNS: Final = {"table_maintenance": "Maintenance", "planning_what_if": "What if"}
 """Dags whose runs look at one table: what their report is called. It is not the report of the week."""
 
+WINDOW: Final = timedelta(days=7)
+"""How long an action is told at least."""
+
 MAX_TABLES_WITH_FIGURES: Final = 40
 _EVIDENCE: Final = 150
 _FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
@@ -66,7 +69,8 @@ def build_report(run_folder: RunFolder) -> Report:
     started = parse_time(measure.created_at if measure else None)
     single = SINGLE_RUNS.get(run_folder.dag_id)
     previous = None if single else previous_report(run_folder, started)
-    actions = actions_since(home, parse_time(previous.created_at) if previous else None, run_folder.run_id)
+    since = _window_start(previous, started)
+    actions = actions_since(home, since, run_folder.run_id)
     if single:
         actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
@@ -104,6 +108,7 @@ def build_report(run_folder: RunFolder) -> Report:
         measured_from=measured[0] if measured else None,
         measured_until=measured[-1] if measured else None,
         product_version=planning_health.__version__,
+        actions_since=since.isoformat() if since else None,
         previous=PreviousReport(run_id=previous.run_id, created_at=previous.created_at) if previous else None,
         summary=summary,
         lede=_run_lede(tables) if single else _lede(summary, actions),
@@ -117,6 +122,17 @@ def build_report(run_folder: RunFolder) -> Report:
             simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
         ),
     )
+
+
+def _window_start(previous: Report | None, started: datetime | None) -> datetime | None:
+    """From when on actions are told: since the previous report, and at least of the last week.
+
+    Reports that are made more often than weekly then still show what was repaired; ``None`` stands for all actions.
+    """
+    reported = parse_time(previous.created_at) if previous else None
+    if reported is None:
+        return None
+    return min(reported, (started or datetime.now(UTC)) - WINDOW)
 
 
 def _data(result: Any) -> Mapping[str, Any]:

@@ -425,6 +425,7 @@ class Report(_Part):
     measured_from: str | None = None
     measured_until: str | None = None
     product_version: str
+    actions_since: str | None = None
     previous: PreviousReport | None = None
     summary: Summary
     lede: str
