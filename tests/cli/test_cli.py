@@ -1,0 +1,243 @@
+"""The command line as scripts see it: documents on standard output, one line for each error, exact exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from planning_health.settings import SettingsDocument
+
+TABLE = "lake.test_cli.`Late Orders`"
+BROKEN = "lake.test_cli.broken"
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Cli:
+    """Runs `planning-health` with a settings file."""
+
+    def __init__(self, settings_file: Path | None = None) -> None:
+        self.environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+        self.environment.pop("PLANNING_HEALTH_HOME", None)
+        if settings_file:
+            self.environment["PLANNING_HEALTH_SETTINGS"] = str(settings_file)
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
+        command = [sys.executable, "-c", "from planning_health.cli import main; main()", *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=self.environment, input=stdin, timeout=300, check=False
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def calculator() -> Cli:
+    return Cli()
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, settings: SettingsDocument, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    spark.sql("CREATE NAMESPACE lake.test_cli")
+    spark.sql(
+        "CREATE TABLE lake.test_cli.`Late Orders` (`order id` BIGINT, ordered_on DATE) USING iceberg "
+        "PARTITIONED BY (days(ordered_on)) TBLPROPERTIES ('commit.manifest-merge.enabled'='false')"
+    )
+    for shift in range(6):
+        spark.sql(
+            "INSERT INTO lake.test_cli.`Late Orders` SELECT id, "
+            f"date_add(DATE'2026-01-01', CAST(id * 20 + {shift} AS INT)) FROM range(5)"
+        )
+    spark.sql("CREATE TABLE lake.test_cli.broken (id BIGINT) USING iceberg")
+    spark.sql("INSERT INTO lake.test_cli.broken VALUES (1)")
+    for manifest in Path(settings.home, "warehouse/test_cli/broken/metadata").glob("*-m0.avro"):
+        manifest.unlink()
+    folder = tmp_path_factory.mktemp("cli")
+    document = settings.model_dump(mode="json") | {"home": str(folder / "home"), "history": None}
+    catalog = document["catalogs"]["lake"]["properties"]
+    document["catalogs"]["lake"]["properties"] = {
+        key: value.replace("${home}", settings.home) for key, value in catalog.items()
+    }
+    document["tables"] = [{"match": "lake.test_cli.*"}]
+    file = folder / "settings.yaml"
+    file.write_text(yaml.safe_dump(document))
+    return Cli(file)
+
+
+def test_greedy_assignment_of_costs(calculator: Cli) -> None:
+    document = calculator("assign", "--costs", "100,1,2,3", "--tasks", "2", "--strategy", "greedy", "--json").json
+    assert document["assignment"] == [[0], [3, 2, 1]]
+    assert (document["loads"], document["makespan"], document["lower_bound"]) == ([100, 6], 100, 100)
+    assert document["memory"] == {"retained_bytes": 160, "scratch_bytes": 192}
+
+
+def test_default_assignment_lists_one_list_a_feed(calculator: Cli) -> None:
+    document = calculator("assign", "--costs", "1,1,1,1,1,1,1", "--tasks", "3", "--partitions", "2", "--json").json
+    assert document["assignment"] == [[0, 6], [3], [1], [4], [2], [5]]
+
+
+def test_skew_of_nothing_is_null(calculator: Cli) -> None:
+    document = calculator("assign", "--costs", "0,0", "--tasks", "2", "--json").json
+    assert document["skew"] is None
+
+
+def test_affinity_from_a_hints_file(calculator: Cli, tmp_path: Path) -> None:
+    hints = tmp_path / "hints.json"
+    keys = [("a", 100), ("a", 20), ("b", 50), ("b", 50), ("zero", 0)]
+    hints.write_text(json.dumps([{"task": 7, "hints": [list(key) for key in keys]}]))
+    workers = ",".join(f"http://worker-{number}" for number in range(3))
+    result = calculator("assign", "--hints", str(hints), "--workers", workers, "--strategy", "affinity", "--json")
+    (task,) = result.json["tasks"]
+    assert (task["task"], task["hinted_objects"], task["hinted_bytes"]) == (7, 2, 150)
+    assert [(entry["worker"], entry["score"]) for entry in task["ranking"]][:2] == [
+        ("http://worker-0/", 100),
+        ("http://worker-1/", 50),
+    ]
+
+
+def test_estimated_task_count(calculator: Cli) -> None:
+    numbers = {"bytes": 4480382, "bytes-per-partition": 1000000, "partitions": 2, "files": 7, "max-tasks": 4}
+    arguments = [text for name, value in numbers.items() for text in (f"--{name}", str(value))]
+    assert calculator("assign", "--estimate", *arguments, "--json").json == {"tasks": 3}
+
+
+def test_plan_tasks_batches(calculator: Cli) -> None:
+    document = calculator("plan-tasks", "--tasks", "1050", "--batch-size", "100", "--replicas", "3", "--json").json
+    assert (document["inline"], document["tokens"], document["requests"], document["last_batch"]) == (100, 10, 11, 50)
+    assert document["plans_computed"].keys() == {"no_cache", "affinity_cache", "local_cache_expected", "bound"}
+
+
+def test_a_token_goes_round(calculator: Cli) -> None:
+    scan = {"snapshot-id": 42, "case-sensitive": True, "use-snapshot-schema": False}
+    payload = {"table": "db.tbl", "offset": 100, "limit": 100, "scan": scan}
+    encoded = calculator("plan-tasks", "encode", stdin=json.dumps(payload)).out.strip()
+    assert encoded == (
+        "eyJ0YWJsZSI6ImRiLnRibCIsIm9mZnNldCI6MTAwLCJsaW1pdCI6MTAwLCJzY2FuIjp7InNuYXBzaG90LWlkIjo0MiwiY2FzZS1zZW5zaXRp"
+        "dmUiOnRydWUsInVzZS1zbmFwc2hvdC1zY2hlbWEiOmZhbHNlfX0"
+    )
+    assert calculator("plan-tasks", "decode", encoded, "--json").json == payload
+
+
+def test_entry_ranges(calculator: Cli) -> None:
+    document = calculator("plan-tasks", "ranges", "--entries", "60,60,60,70", "--batch-size", "100", "--json").json
+    assert document == {
+        "batches": [[[0, 0, 60], [1, 0, 40]], [[1, 40, 60], [2, 0, 60], [3, 0, 20]], [[3, 20, 70]]],
+        "opens": 6,
+        "entries_decoded_range_stop": 310,
+        "entries_decoded_whole": 380,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["diagnose", "orders"], "'orders'"),
+        (["diagnose", "nope.a.b"], "catalog 'nope' is not defined"),
+        (["diagnose", "lake.a.b", "--fail-on", "bad"], "--fail-on 'bad'"),
+        (["diagnose", "lake.a.b", "--settings", "/nope.yaml"], "/nope.yaml"),
+        (["assign", "--costs", "1,x", "--tasks", "2"], "'x'"),
+        (["assign", "--costs", "1", "--tasks", "0"], "0"),
+        (["assign"], "TABLE, --costs, --hints or --estimate is missing"),
+        (["assign", "--costs", "1"], "--tasks is missing"),
+        (["assign", "--hints", "/nope.json", "--workers", "http://a"], "/nope.json"),
+        (["assign", "--estimate", "--bytes", "1", "--files", "1"], "--max-tasks is missing"),
+        (["plan-tasks", "--tasks", "1", "--batch-size", "-1"], "-1"),
+        (["plan-tasks", "decode", "not a token"], "plan task"),
+        (["plan-tasks", "ranges", "--entries", "1,b"], "'b'"),
+        (["maintain", "lake.a.b", "--set-metrics", "x"], "--set-metrics 'x'"),
+        (["no-such-command"], "no-such-command"),
+    ],
+)
+def test_bad_input_is_status_2_and_one_line_that_names_it(calculator: Cli, arguments: list[str], message: str) -> None:
+    result = calculator(*arguments)
+    assert result.status == 2
+    assert message in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
+
+
+@pytest.mark.spark
+def test_plan_prints_the_documented_shape(lake: Cli) -> None:
+    where = "ordered_on = DATE'2026-01-01' AND length(CAST(ordered_on AS STRING)) > 3"
+    document = lake("plan", TABLE, "--where", where, "--where", "true", "--files", "--json").json
+    assert document["table"] == TABLE
+    first, everything = document["predicates"]
+    assert first["where"] == where
+    assert len(first["not_pushed_down"]) == 1
+    assert first["data_manifests"] == {"total": 6, "scanned": 1, "skipped": 5}
+    assert first["data_files"] == {"total": 30, "result": 1, "skipped": 4}
+    assert set(first["delete_files"]) >= {"attached", "indexed_position", "indexed_equality", "indexed_dv"}
+    assert not any(first["delete_files"].values())
+    assert len(first["files"]) == 1
+    assert (everything["data_files"]["result"], everything["tasks"]) == (30, 1)
+
+
+@pytest.mark.spark
+def test_diagnose_reports_findings_and_fails_on_their_level(lake: Cli) -> None:
+    result = lake("diagnose", TABLE, "--json", "--fail-on", "warning")
+    assert result.status == 3
+    assert {finding["signal"] for finding in result.json["findings"]} >= {"partition_range_days"}
+    assert lake("diagnose", TABLE).status == 0
+
+
+@pytest.mark.spark
+def test_a_table_that_cannot_be_measured_is_status_1(lake: Cli) -> None:
+    for command in ("diagnose", "plan", "measure"):
+        result = lake(command, BROKEN)
+        assert result.status == 1
+        assert "-m0.avro is missing" in result.err
+        assert "Traceback" not in result.err
+
+
+@pytest.mark.spark
+def test_an_unknown_table_or_column_is_status_2(lake: Cli) -> None:
+    assert "does not exist" in lake("plan", "lake.test_cli.nope").err
+    result = lake("plan", TABLE, "--where", "nope = 1")
+    assert (result.status, "'nope'" in result.err) == (2, True)
+    assert lake("plan", TABLE, "--where", "ordered_on = (").status == 2
+
+
+@pytest.mark.spark
+def test_maintain_is_a_dry_run_unless_told_otherwise(lake: Cli) -> None:
+    proposal = lake("maintain", TABLE, "--json").json
+    (rewrite,) = [item for item in proposal["data"]["proposals"] if item["action"] == "rewrite_manifests"]
+    assert rewrite["predicted"]["manifests_after"] < 6
+    assert lake("plan", TABLE, "--json").json["predicates"][0]["data_manifests"]["total"] == 6
+
+
+@pytest.mark.spark
+def test_report_without_airflow_is_written_and_names_the_failed_table(lake: Cli) -> None:
+    result = lake("report", "--json")
+    assert result.status == 1, "one of the tables cannot be measured"
+    assert "broken" in result.err
+    assert result.json["headline"]["failed"] == 1
+    home = Path(lake.environment["PLANNING_HEALTH_SETTINGS"]).parent / "home"
+    assert {path.name for path in (home / "reports" / "latest").iterdir()} == {"index.html", "report.md", "report.json"}
+
+
+@pytest.mark.spark
+def test_maintain_apply_repairs_the_table_and_says_how_to_go_back(lake: Cli) -> None:
+    result = lake("maintain", TABLE, "--apply", "--json")
+    assert result.status == 0, result.err
+    assert result.json["data"]["state"] == "done"
+    assert result.json["data"]["verification"]
+    assert lake("plan", TABLE, "--json").json["predicates"][0]["data_manifests"]["total"] == 1
