@@ -88,7 +88,13 @@ class JavaPlanner:
             ordered.add(by_path[path])
         util = self._jvm.org.apache.iceberg.util.TableScanUtil
         groups = util.planTaskGroups(ordered, options.target_size, options.lookback, options.open_file_cost)
-        return [[(part.file().location(), part.start(), part.length()) for part in group.tasks()] for group in groups]
+        return [
+            [
+                (part.file().location(), part.start(), part.length())
+                for part in self._lists.newArrayList(group.tasks().iterator())
+            ]
+            for group in self._lists.newArrayList(groups.iterator())
+        ]
 
 
 def simulated(scan: SimulatedScan) -> Planned:

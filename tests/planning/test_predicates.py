@@ -1,0 +1,231 @@
+"""Spark SQL predicates to Iceberg expressions; the comparison with Spark itself is an integration test."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from planning_health.errors import InputError
+from planning_health.planning.predicates import parse_where
+
+NESTED = StructType(NestedField(30, "a", IntegerType()), NestedField(31, "c", StringType()))
+SCHEMA = Schema(
+    NestedField(1, "b", BooleanType()),
+    NestedField(2, "i", IntegerType()),
+    NestedField(3, "l", LongType()),
+    NestedField(4, "f", FloatType()),
+    NestedField(5, "d", DoubleType()),
+    NestedField(6, "dt", DateType()),
+    NestedField(7, "ts", TimestamptzType()),
+    NestedField(8, "tn", TimestampType()),
+    NestedField(9, "s", StringType()),
+    NestedField(10, "bin", BinaryType()),
+    NestedField(11, "de", DecimalType(9, 2)),
+    NestedField(12, "r", IntegerType(), required=True),
+    NestedField(13, "n", NESTED),
+    NestedField(14, "odd name", StringType()),
+    NestedField(15, "u", UUIDType()),
+    NestedField(16, "fx", FixedType(2)),
+    NestedField(17, "R2", IntegerType()),
+)
+NOW = dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC)
+
+
+def pushed(where: str, zone: str = "UTC") -> str:
+    return str(parse_where(where, SCHEMA, zone=zone, now=NOW).expression)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("i = 5", "(i is not null and i = 5)"),
+        ("5 < i", "(i is not null and i > 5)"),
+        ("r = 5", "r = 5"),
+        ("i <> 5", "(i is not null and i != 5)"),
+        ("i = 5 OR l = 3", "(i = 5 or l = 3)"),
+        ("i BETWEEN 1 AND 3", "((i is not null and i >= 1) and i <= 3)"),
+        ("i NOT BETWEEN 1 AND 3", "(i < 1 or i > 3)"),
+        ("i IN (1, 2)", "i in (1, 2)"),
+        ("i NOT IN (1, 2)", "(i is not null and i not in (1, 2))"),
+        ("i NOT IN (1, NULL)", "false"),
+        ("i <=> NULL", "i is null"),
+        ("i IS DISTINCT FROM 5", "i != 5"),
+        ("NOT (i = 5 OR l = 3)", "(((i is not null and l is not null) and i != 5) and l != 3)"),
+        ("s LIKE 'x%'", '(s is not null and s starts with "x")'),
+        ("s NOT LIKE 'x%'", '(s is not null and s not starts with "x")'),
+        ("s LIKE 'x'", '(s is not null and s = "x")'),
+        ("n.a = 5", "(n.a is not null and n.a = 5)"),
+        ("lake.db.t.i = 5", "(i is not null and i = 5)"),
+        ("`odd name` = 'x'", '(odd name is not null and odd name = "x")'),
+        ("r2 = 1", "(R2 is not null and R2 = 1)"),
+        ("b", "(b is not null and b = True)"),
+        ("NOT b", "(b is not null and b != True)"),
+        ("b IS TRUE", "b = True"),
+        ("r IS NULL", "false"),
+        ("r IS NOT NULL", "true"),
+        ("1 = 1", "true"),
+        ("i = NULL", "false"),
+        ("bin = X'1F'", "(bin is not null and bin = 1F)"),
+        ("fx = X'1F'", "fx is not null"),
+        ("u = '00000000-0000-0000-0000-000000000001'", "(u is not null and u = 00000000-0000-0000-0000-000000000001)"),
+        ("u = 'x'", "u is not null"),
+    ],
+)
+def test_conditions(where: str, expected: str) -> None:
+    assert pushed(where) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("i < 1.5", "(i is not null and i <= 1)"),
+        ("i >= 1.5", "(i is not null and i > 1)"),
+        ("i = 1.5", "false"),
+        ("i <> 1.5", "(i is not null and i is not null)"),
+        ("i < 5000000000", "(i is not null and i is not null)"),
+        ("i > 5000000000", "false"),
+        ("f <= 0.1", "(f is not null and f <= 0.09999999403953552)"),
+        ("f < 1.5", "(f is not null and f < 1.5)"),
+        ("de < 1.555", "(de is not null and de <= 1.55)"),
+        ("d = -0.0", "(d is not null and d = 0.0)"),
+        ("d = double('nan')", "(d is not null and d is nan)"),
+        ("dt > TIMESTAMP '2024-01-01 12:00:00'", "(dt is not null and dt > 2024-01-01)"),
+        ("dt >= TIMESTAMP '2024-01-01 00:00:00'", "(dt is not null and dt >= 2024-01-01)"),
+        ("CAST(i AS BIGINT) = 5", "(i is not null and i = 5)"),
+    ],
+)
+def test_casts_move_to_the_constant(where: str, expected: str) -> None:
+    assert pushed(where) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "day"),
+    [
+        ("dt = current_date()", "2026-03-01"),
+        ("dt = date_sub(current_date(), 7)", "2026-02-22"),
+        ("dt = date_add(current_date, 2)", "2026-03-03"),
+        ("dt = current_date() - INTERVAL 1 MONTH", "2026-02-01"),
+        ("dt = current_date - 1", "2026-02-28"),
+        ("dt = add_months(DATE '2024-01-31', 1)", "2024-02-29"),
+        ("dt = last_day(DATE '2023-02-01')", "2023-02-28"),
+        ("dt = trunc(DATE '2024-05-15', 'YEAR')", "2024-01-01"),
+        ("dt = '2024-2-3'", "2024-02-03"),
+        ("dt = '2024'", "2024-01-01"),
+        ("dt = CAST('2024-02-03' AS DATE)", "2024-02-03"),
+        ("dt = make_date(2024, 2, 3)", "2024-02-03"),
+    ],
+)
+def test_dates_are_folded(where: str, day: str) -> None:
+    assert pushed(where) == f"(dt is not null and dt = {day})"
+
+
+@pytest.mark.parametrize(
+    ("where", "instant"),
+    [
+        ("ts = '2024-01-01 10:00:00+02:00'", "2024-01-01T08:00:00.000000+00:00"),
+        ("ts = '2024-01-01 10:00:00'", "2024-01-01T09:00:00.000000+00:00"),
+        ("ts = TIMESTAMP '2024-07-01 10:00:00.5'", "2024-07-01T08:00:00.500000+00:00"),
+        ("ts = DATE '2024-01-01'", "2023-12-31T23:00:00.000000+00:00"),
+        ("ts = date_trunc('DAY', now())", "2026-03-01T23:00:00.000000+00:00"),
+        ("ts = now() - INTERVAL 1 HOUR", "2026-03-01T22:30:00.000000+00:00"),
+        ("ts = TIMESTAMP_NTZ '2024-01-01 10:00:00'", "2024-01-01T09:00:00.000000+00:00"),
+    ],
+)
+def test_timestamps_without_a_zone_are_in_the_sessions(where: str, instant: str) -> None:
+    assert pushed(where, "Europe/Berlin") == f"(ts is not null and ts = {instant})"
+
+
+def test_today_depends_on_the_session_zone() -> None:
+    assert pushed("dt = current_date()", "Europe/Berlin") == "(dt is not null and dt = 2026-03-02)"
+
+
+def test_wall_clock_columns_compare_with_wall_clock_times() -> None:
+    expected = "(tn is not null and tn = 2024-01-01T10:00:00.000000)"
+    assert pushed("tn = '2024-01-01 10:00:00'", "Europe/Berlin") == expected
+    assert pushed("tn = TIMESTAMP '2024-01-01 10:00:00+01:00'", "Europe/Berlin") == expected
+
+
+def test_a_timestamps_date_becomes_a_range() -> None:
+    day = "ts >= 2024-01-01T00:00:00.000000+00:00 and ts < 2024-01-02T00:00:00.000000+00:00"
+    assert pushed("date(ts) = '2024-01-01'") == f"(ts is not null and ({day}))"
+    assert pushed("CAST(ts AS DATE) > DATE '2024-01-01'").endswith("ts >= 2024-01-02T00:00:00.000000+00:00)")
+
+
+@pytest.mark.parametrize(
+    ("where", "rest", "expression"),
+    [
+        ("upper(s) = 'A'", ["UPPER(s) = 'A'"], "s is not null"),
+        ("i = 5 AND upper(s) = 'A'", ["UPPER(s) = 'A'"], "((i is not null and s is not null) and i = 5)"),
+        ("i = 5 OR upper(s) = 'A'", ["i = 5 OR UPPER(s) = 'A'"], "true"),
+        ("s LIKE 'a%b'", ["s LIKE 'a%b'"], '(s is not null and s starts with "a")'),
+        ("s LIKE '%b'", ["s LIKE '%b'"], "s is not null"),
+        ("i = l", ["i = l"], "(i is not null and l is not null)"),
+        ("isnan(d)", ["ISNAN(d)"], "true"),
+        ("s = 5", ["s = 5"], "s is not null"),
+        ("i IN (SELECT 1)", ["i IN (SELECT 1)"], "true"),
+        ("coalesce(i, 0) = 5", ["COALESCE(i, 0) = 5"], "true"),
+        ("NOT (i = 5 AND upper(s) = 'A')", ["NOT (i = 5 AND UPPER(s) = 'A')"], "true"),
+    ],
+)
+def test_what_is_not_pushed_down_is_named(where: str, rest: list[str], expression: str) -> None:
+    parsed = parse_where(where, SCHEMA, now=NOW)
+    assert list(parsed.not_pushed_down) == rest
+    assert str(parsed.expression) == expression
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("i = ", "not valid Spark SQL"),
+        ("i = 5)", "not valid Spark SQL"),
+        ("", "expected one condition"),
+        ("i = 1; DROP TABLE t", "expected one condition"),
+        ("SELECT 1", "expected one condition"),
+        ("nope = 5", "unknown column 'nope'"),
+        ("upper(nope) = 'A'", "unknown column 'nope'"),
+        ("n.nope = 5", "unknown column 'n.nope'"),
+        ("dt = 'abc'", "'abc' is not a date"),
+        ("dt = '2024-13-01'", "is not a date"),
+        ("ts = 'abc'", "'abc' is not a timestamp"),
+        ("i = 'abc'", "'abc' is not a number"),
+        ("dt = 5", "cannot be compared with 5"),
+        ("b = 1", "cannot be compared with 1"),
+        ("i", "expected a boolean column"),
+        ("5", "is no condition"),
+        ("i = 1 / 0", "1 / 0"),
+    ],
+)
+def test_malformed_predicates_are_input_errors_that_name_the_fault(where: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        parse_where(where, SCHEMA, now=NOW)
+
+
+def test_an_unknown_zone_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="Mars"):
+        parse_where("i = 5", SCHEMA, zone="Mars")
+
+
+def test_columns_are_named_as_the_schema_names_them() -> None:
+    assert parse_where("I = 5 AND N.a > 1 OR upper(S) = 'A'", SCHEMA).columns == {"i", "n.a", "s"}
+    with pytest.raises(InputError, match="unknown column 'I'"):
+        parse_where("I = 5", SCHEMA, case_sensitive=True)

@@ -1,0 +1,97 @@
+"""Projections onto partition values, rule by rule; the comparison with Java covers the combinations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType, TimestampType
+from tests.planning.pictures import spec
+
+from planning_health.planning.expressions import Operation, bind, not_, predicate
+from planning_health.planning.projection import BoundSpec, inclusive_projection, strict_projection
+
+SCHEMA = Schema(
+    NestedField(1, "i", IntegerType()),
+    NestedField(2, "l", LongType()),
+    NestedField(3, "s", StringType()),
+    NestedField(4, "d", DateType()),
+    NestedField(5, "ts", TimestampType()),
+)
+
+
+def projected(source: int, transform: str, op: Operation, *values: Any, strict: bool = False) -> str:
+    column = SCHEMA.find_column_name(source)
+    assert column is not None
+    project = strict_projection if strict else inclusive_projection
+    return str(project(bind(predicate(op, column, *values), SCHEMA), BoundSpec(spec((source, transform)), SCHEMA)))
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "expected"),
+    [
+        (Operation.EQ, (34,), "p0 = 3"),  # the specification's example: bucket(16, 34) hashes 2017239379
+        (Operation.IN, (34, 35), "p0 in (3, 15)"),
+        (Operation.LT, (34,), "true"),
+        (Operation.NOT_EQ, (34,), "true"),
+        (Operation.IS_NULL, (), "p0 is null"),
+        (Operation.NOT_NULL, (), "p0 is not null"),
+    ],
+)
+def test_bucket_projects_only_equality_in_and_null_tests(op: Operation, values: tuple[Any, ...], expected: str) -> None:
+    if op is Operation.IN:
+        assert projected(2, "bucket[16]", op, *values).startswith("p0 in (3")
+    else:
+        assert projected(2, "bucket[16]", op, *values) == expected
+
+
+def test_strict_bucket_projects_only_inequality() -> None:
+    assert projected(2, "bucket[16]", Operation.NOT_EQ, 34, strict=True) == "p0 != 3"
+    assert projected(2, "bucket[16]", Operation.EQ, 34, strict=True) == "false"
+
+
+def test_truncated_prefixes() -> None:
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "ab") == 'p0 starts with "ab"'
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "abc") == 'p0 = "abc"'
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "abcd") == 'p0 starts with "abc"'
+    assert projected(3, "truncate[3]", Operation.NOT_STARTS_WITH, "ab") == 'p0 not starts with "ab"'
+    assert projected(3, "truncate[3]", Operation.NOT_STARTS_WITH, "abcd") == "true"
+
+
+def test_prefix_length_is_measured_in_utf16_units() -> None:
+    # two code points are three UTF-16 units
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "a\U0001f600") == 'p0 = "a\U0001f600"'
+
+
+def test_exclusive_bounds_step_to_the_next_value() -> None:
+    assert projected(1, "truncate[10]", Operation.LT, 10) == "p0 <= 0"
+    assert projected(1, "truncate[10]", Operation.GT, 9) == "p0 >= 10"
+    assert projected(1, "truncate[10]", Operation.EQ, -1) == "p0 = -10"
+    assert projected(4, "month", Operation.LT, "2024-08-01") == "p0 <= 654"
+
+
+def test_time_projections_widen_before_1970() -> None:
+    assert projected(4, "year", Operation.EQ, "1969-05-01") == "p0 in (-1, 0)"
+    assert projected(4, "year", Operation.EQ, "1970-05-01") == "p0 = 0"
+    assert projected(5, "day", Operation.LT_EQ, "1969-12-30T00:00:00") == "p0 <= 1969-12-31"
+    assert projected(4, "day", Operation.EQ, "1969-12-30") == "p0 = 1969-12-30", "days of dates are exact"
+    assert projected(5, "hour", Operation.GT, "1969-12-31T23:00:00", strict=True) == "p0 > 0"
+
+
+def test_a_predicate_on_another_column_projects_to_the_neutral_constant() -> None:
+    bound = bind(predicate(Operation.EQ, "i", 5), SCHEMA)
+    days = BoundSpec(spec((4, "day")), SCHEMA)
+    assert str(inclusive_projection(bound, days)) == "true"
+    assert str(strict_projection(bound, days)) == "false"
+
+
+def test_not_is_pushed_down_before_projecting() -> None:
+    bound = bind(not_(predicate(Operation.LT, "d", "2024-08-01")), SCHEMA)
+    assert str(inclusive_projection(bound, BoundSpec(spec((4, "day")), SCHEMA))) == "p0 >= 2024-08-01"
+
+
+def test_one_source_with_two_fields_projects_onto_both() -> None:
+    bound = bind(predicate(Operation.EQ, "d", "2024-08-01"), SCHEMA)
+    both = BoundSpec(spec((4, "day"), (4, "month")), SCHEMA)
+    assert str(inclusive_projection(bound, both)) == "(p0 = 2024-08-01 and p1 = 655)"

@@ -1,0 +1,254 @@
+"""Counters, manifest pruning and delete matching of simulated scans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType, TimestampType
+from tests.planning.pictures import File, Manifest, picture, spec
+
+from planning_health.errors import InputError, NotMeasurableError
+from planning_health.planning.expressions import ALWAYS_TRUE, Operation, or_, predicate
+from planning_health.planning.scan import ScanPlanner, simulate_scan
+from planning_health.planning.splits import MIB
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=True),
+    NestedField(2, "d", DateType()),
+    NestedField(3, "s", StringType()),
+    NestedField(4, "ts", TimestampType()),
+    NestedField(5, "i", IntegerType()),
+)
+DAYS = spec((2, "day"))
+AUGUST_1 = 19936  # 2024-08-01; 19932 is 2024-07-28
+
+
+def days(*values: int, **more: Any) -> list[File]:
+    return [File(f"d{value}", (value,), **more) for value in values]
+
+
+def test_day_values_count_from_the_epoch() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(AUGUST_1)), Manifest(days(19932))])
+    assert simulate_scan(metadata, predicate(Operation.EQ, "d", "2024-08-01")).paths() == ["d19936"]
+
+
+def test_skipped_files_are_counted_in_scanned_manifests_only() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2, 3)), Manifest(days(10, 11))])
+    report = simulate_scan(metadata, predicate(Operation.EQ, "d", "1970-01-02")).report
+    assert (report.result_data_files, report.skipped_data_files) == (1, 2)
+    assert (report.total_data_manifests, report.scanned_data_manifests, report.skipped_data_manifests) == (2, 1, 1)
+
+
+def test_a_manifest_without_a_live_entry_is_skipped_even_without_a_filter() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, status=2)), Manifest(days(2))])
+    report = simulate_scan(metadata).report
+    assert (report.scanned_data_manifests, report.skipped_data_manifests) == (1, 1)
+
+
+def test_a_manifest_without_file_counts_is_read() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1), added=None)])
+    assert simulate_scan(metadata).report.scanned_data_manifests == 1
+
+
+def test_absent_summaries_might_match_but_null_bounds_do_not() -> None:
+    null_bounds = [{"contains_null": False, "contains_nan": False, "lower_bound": None, "upper_bound": None}]
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1), summaries=None), Manifest(days(1), summaries=null_bounds)])
+    for op in (Operation.EQ, Operation.LT, Operation.GT):
+        assert simulate_scan(metadata, predicate(op, "d", "1970-01-02")).report.scanned_data_manifests == 1
+
+
+def test_an_inverted_summary_prunes_as_iceberg_does() -> None:
+    # the health check flags it (case 23); the simulation answers what Iceberg's readers do
+    inverted = [
+        {"contains_null": False, "contains_nan": False, "lower_bound": b"\x09\0\0\0", "upper_bound": b"\x01\0\0\0"}
+    ]
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(5), summaries=inverted)])
+    assert simulate_scan(metadata, predicate(Operation.EQ, "d", "1970-01-06")).report.scanned_data_manifests == 0
+
+
+def test_summaries_belong_to_the_manifests_own_spec() -> None:
+    # compacting the fields of (i, s) after i was dropped would compare s with i (case 22)
+    evolved = [spec((5, "identity"), (3, "identity")), spec((3, "identity"), spec_id=1)]
+    manifests = [Manifest([File("old", (7, "x"))]), Manifest([File("new", ("y",))], spec_id=1)]
+    metadata = picture(SCHEMA, evolved, manifests)
+    assert simulate_scan(metadata, predicate(Operation.EQ, "s", "x")).paths() == ["old"]
+    assert simulate_scan(metadata, predicate(Operation.EQ, "s", "y")).paths() == ["new"]
+    assert simulate_scan(metadata, predicate(Operation.EQ, "i", 7)).paths() == ["old", "new"]
+
+
+def test_a_spec_whose_source_was_dropped_prunes_by_its_other_fields() -> None:
+    dropped = spec((99, "identity"), (3, "identity"))  # case 13: column 99 is in no schema
+    summaries = [
+        {"contains_null": True, "contains_nan": None, "lower_bound": None, "upper_bound": None},
+        {"contains_null": False, "contains_nan": None, "lower_bound": b"a", "upper_bound": b"b"},
+    ]
+    files = [File("a", (None, "a")), File("b", (None, "b"))]
+    metadata = picture(SCHEMA, [dropped], [Manifest(files, summaries=summaries)])
+    assert simulate_scan(metadata, predicate(Operation.EQ, "s", "a")).paths() == ["a"]
+
+
+def test_void_and_unknown_transforms_never_prune() -> None:
+    for transform in ("void", "zorder"):
+        metadata = picture(SCHEMA, [spec((3, transform))], [Manifest([File("f", (None,))])])
+        assert simulate_scan(metadata, predicate(Operation.EQ, "s", "x")).paths() == ["f"]
+
+
+def test_not_starts_with_longer_than_the_truncate_width_is_not_projected() -> None:
+    metadata = picture(SCHEMA, [spec((3, "truncate[2]"))], [Manifest([File("f", ("ab",))])])
+    assert simulate_scan(metadata, predicate(Operation.NOT_STARTS_WITH, "s", "abc")).report.scanned_data_manifests == 1
+    assert simulate_scan(metadata, predicate(Operation.NOT_STARTS_WITH, "s", "ab")).report.scanned_data_manifests == 0
+
+
+def test_a_null_partition_passes_less_than_until_the_metrics_say_all_null() -> None:
+    summaries = [{"contains_null": True, "contains_nan": None, "lower_bound": b"\0\0\0\0", "upper_bound": b"\0\0\0\0"}]
+    unknown = File("unknown", (None,))
+    all_null = File("all null", (None,), values={"d": 5}, nulls={"d": 5})
+    metadata = picture(SCHEMA, [DAYS], [Manifest([unknown, all_null], summaries=summaries)])
+    assert simulate_scan(metadata, predicate(Operation.LT, "d", "1970-01-03")).paths() == ["unknown"]
+    assert simulate_scan(metadata, predicate(Operation.GT, "d", "1969-01-03")).paths() == []
+
+
+def test_an_unknown_column_is_an_input_error_that_names_it() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1))])
+    with pytest.raises(InputError, match="'nope'"):
+        simulate_scan(metadata, predicate(Operation.EQ, "nope", 1))
+    with pytest.raises(InputError, match="'D'"):
+        simulate_scan(metadata, predicate(Operation.IS_NULL, "D"))
+    assert simulate_scan(metadata, predicate(Operation.IS_NULL, "D"), case_sensitive=False).paths() == []
+
+
+def test_is_null_on_a_required_column_is_false() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1))])
+    assert simulate_scan(metadata, predicate(Operation.IS_NULL, "id")).report.scanned_data_manifests == 0
+
+
+def test_an_empty_table_reads_nothing() -> None:
+    metadata = picture(SCHEMA, [DAYS], [])
+    for expr in (ALWAYS_TRUE, predicate(Operation.EQ, "d", "1970-01-02")):
+        scan = simulate_scan(metadata, expr)
+        assert scan.report.total_data_manifests == scan.report.result_data_files == 0
+        assert scan.combined_tasks() == []
+
+
+def deletes(*files: File) -> Manifest:
+    return Manifest(files, content=1)
+
+
+def position(path: str, partition: tuple[Any, ...], sequence: int, **more: Any) -> File:
+    return File(path, partition, sequence=sequence, content=1, **more)
+
+
+def equality(path: str, partition: tuple[Any, ...], sequence: int, **more: Any) -> File:
+    return File(path, partition, sequence=sequence, content=2, **{"equality_ids": [1]} | more)
+
+
+def vector(path: str, referenced: str, sequence: int, partition: tuple[Any, ...] = (1,)) -> File:
+    return position(path, partition, sequence, format="PUFFIN", referenced=referenced, content_size=40)
+
+
+def attached(data: list[File], *files: File, specs: Any = DAYS) -> dict[str, list[str]]:
+    scan = simulate_scan(picture(SCHEMA, [specs], [Manifest(data), deletes(*files)]))
+    return {path: sorted(found) for path, found in zip(scan.paths(), scan.deletes(), strict=True)}
+
+
+def test_equality_deletes_apply_to_strictly_older_data_and_position_deletes_to_the_same_commit() -> None:
+    data = [File(f"s{sequence}", (1,), sequence=sequence) for sequence in (1, 2, 3)]
+    found = attached(data, equality("eq", (1,), 2), position("pos", (1,), 2))
+    assert found == {"s1": ["eq", "pos"], "s2": ["pos"], "s3": []}
+
+
+def test_deletes_stay_in_their_partition_and_spec() -> None:
+    found = attached([File("p1", (1,)), File("p2", (2,))], equality("eq", (1,), 5), position("pos", (2,), 5))
+    assert found == {"p1": ["eq"], "p2": ["pos"]}
+    two = [spec((2, "day")), spec((2, "day"), spec_id=1)]
+    manifests = [
+        Manifest([File("old", (1,))]),
+        Manifest([File("new", (1,))], spec_id=1),
+        Manifest([equality("eq", (1,), 5)], spec_id=1, content=1),
+    ]
+    scan = simulate_scan(picture(SCHEMA, two, manifests))
+    assert dict(zip(scan.paths(), scan.deletes(), strict=True)) == {"old": [], "new": ["eq"]}
+
+
+def test_only_equality_deletes_of_an_unpartitioned_spec_are_global() -> None:
+    specs = [DAYS, spec(spec_id=1)]
+    manifests = [
+        Manifest([File("f", (1,))]),
+        Manifest([equality("eq", (), 5), position("pos", (), 5)], spec_id=1, content=1),
+    ]
+    scan = simulate_scan(picture(SCHEMA, specs, manifests))
+    assert scan.deletes() == [["eq"]]
+
+
+def test_a_deletion_vector_replaces_position_deletes_but_not_equality_deletes() -> None:
+    found = attached(
+        [File("f", (1,)), File("g", (1,))], vector("dv", "f", 2), position("pos", (1,), 2), equality("eq", (1,), 2)
+    )
+    assert found == {"f": ["dv", "eq"], "g": ["eq", "pos"]}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ([vector("a", "f", 2), vector("b", "f", 2)], "two deletion vectors"),
+        ([vector("a", "f", 0 + 1)], "older"),
+        ([vector("a", "f", 5, partition=(2,))], "different partitions"),
+    ],
+)
+def test_corrupt_deletion_vectors_are_errors(files: list[File], message: str) -> None:
+    with pytest.raises(NotMeasurableError, match=message):
+        attached([File("f", (1,), sequence=2)], *files)
+
+
+def test_position_deletes_with_equal_path_bounds_apply_to_that_path_only() -> None:
+    path = {"file_path": b"f"}
+    found = attached([File("f", (1,)), File("g", (1,))], position("pos", (1,), 2, lower=path, upper=path))
+    assert found == {"f": ["pos"], "g": []}
+
+
+def test_equality_deletes_are_pruned_by_bounds_and_null_counts() -> None:
+    data = [
+        File("low", (1,), lower={"i": 1}, upper={"i": 5}, nulls={"i": 0}, values={"i": 9}),
+        File("nulls", (1,), lower={"i": 1}, upper={"i": 5}, nulls={"i": 2}, values={"i": 9}),
+        File("unknown", (1,)),
+    ]
+    bounds = {"equality_ids": [5], "lower": {"i": 7}, "upper": {"i": 9}, "values": {"i": 3}}
+    high = equality("eq", (1,), 5, nulls={"i": 0}, **bounds)
+    assert attached(data, high) == {"low": [], "nulls": [], "unknown": ["eq"]}
+    with_null = equality(
+        "eq", (1,), 5, equality_ids=[5], lower={"i": 7}, upper={"i": 9}, nulls={"i": 1}, values={"i": 3}
+    )
+    assert attached(data, with_null) == {"low": [], "nulls": ["eq"], "unknown": ["eq"]}
+
+
+def test_delete_files_are_pruned_by_the_filter_and_counted() -> None:
+    manifests = [
+        Manifest(days(1, 2)),
+        deletes(position("p1", (1,), 2), position("p2", (2,), 2)),
+        deletes(position("p9", (9,), 2)),
+    ]
+    report = simulate_scan(picture(SCHEMA, [DAYS], manifests), predicate(Operation.EQ, "d", "1970-01-02")).report
+    assert (report.scanned_delete_manifests, report.skipped_delete_manifests) == (1, 1)
+    assert (report.indexed_delete_files, report.skipped_delete_files, report.positional_delete_files) == (1, 1, 1)
+    assert report.result_delete_files == 1
+
+
+def test_residuals_keep_only_what_the_partition_does_not_decide() -> None:
+    hours = spec((4, "hour"), (3, "identity"))
+    files = [File("whole", (10, "a")), File("edge", (11, "a")), File("other", (10, None))]
+    metadata = picture(SCHEMA, [hours], [Manifest(files)])
+    in_hours = predicate(Operation.LT, "ts", "1970-01-01T11:30:00")
+    expr = or_(in_hours, predicate(Operation.EQ, "s", "b"))
+    scan = ScanPlanner(metadata).plan(expr)
+    residuals = dict(zip(scan.paths(), map(str, scan.residuals()), strict=True))
+    assert residuals["whole"] == "true"
+    assert residuals["edge"].startswith("ts <")
+
+
+def test_combined_tasks_count_deletes_in_every_split() -> None:
+    data = [File("f", (1,), size=300 * MIB, sequence=1)]
+    metadata = picture(SCHEMA, [DAYS], [Manifest(data), deletes(position("pos", (1,), 2, size=10 * MIB))])
+    tasks = simulate_scan(metadata).combined_tasks()
+    assert [[piece.length // MIB for piece in task] for task in tasks] == [[128], [128], [44]]

@@ -1,0 +1,98 @@
+"""Splitting and packing, with the examples of the specification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning_health.errors import InputError
+from planning_health.planning.splits import (
+    MIB,
+    SplitOptions,
+    adjust_split_size,
+    combine,
+    pack,
+    split_files,
+)
+
+
+def pieces(
+    size: int, offsets: list[int] | None, file_format: str = "PARQUET", target: int = 128
+) -> list[tuple[int, int]]:
+    splits = split_files(np.array([size]), pa.array([file_format]), pa.array([offsets], type=pa.list_(pa.int64())), 128)
+    return list(zip(splits.offset.tolist(), splits.length.tolist(), strict=True))
+
+
+def test_a_file_without_offsets_is_cut_at_the_target_size() -> None:
+    assert pieces(300, None) == [(0, 128), (128, 128), (256, 44)]
+    assert pieces(0, None) == []
+
+
+def test_a_file_with_offsets_is_cut_there_whatever_the_target() -> None:
+    assert pieces(300, [4, 100, 290]) == [(4, 96), (100, 190), (290, 10)]
+
+
+@pytest.mark.parametrize("offsets", [[4, 4, 100], [100, 4], [4, 300], [4, 400], []])
+def test_offsets_that_are_not_well_defined_are_ignored_as_a_whole(offsets: list[int]) -> None:
+    assert pieces(300, offsets) == pieces(300, None)
+
+
+def test_a_format_that_cannot_be_split_stays_whole() -> None:
+    assert pieces(300, [4, 100], "PUFFIN") == [(0, 300)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([1] * 40, [[1] * 32, [1] * 8]),
+        ([300], [[128], [128], [44]]),
+        ([120, 10, 10], [[120], [10, 10]]),
+    ],
+)
+def test_examples_of_the_specification(sizes: list[int], expected: list[list[int]]) -> None:
+    splits = split_files(
+        np.array(sizes) * MIB,
+        pa.array(["PARQUET"] * len(sizes)),
+        pa.array([None] * len(sizes), type=pa.list_(pa.int64())),
+        128 * MIB,
+    )
+    none = np.zeros(len(sizes), dtype=np.int64)
+    tasks = combine(splits, none, none, SplitOptions())
+    assert [[piece.length // MIB for piece in task] for task in tasks] == expected
+
+
+def test_contiguous_splits_of_one_file_are_merged_in_one_task() -> None:
+    splits = split_files(np.array([30]), pa.array(["ORC"]), pa.array([[0, 10, 20]]), 100)
+    none = np.zeros(1, dtype=np.int64)
+    (task,) = combine(splits, none, none, SplitOptions(100, 10, 1))
+    assert [(piece.offset, piece.length) for piece in task] == [(0, 30)]
+
+
+def test_on_overflow_the_largest_bin_leaves_first_and_the_first_of_equals() -> None:
+    assert pack([6, 9, 9, 8], target=10, lookback=2) == [[1], [2], [0], [3]]
+
+
+@given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 20), st.integers(1, 5))
+def test_packing_loses_nothing_and_overfills_only_with_single_items(
+    weights: list[int], target: int, lookback: int
+) -> None:
+    bins = pack(weights, target, lookback)
+    assert sorted(item for items in bins for item in items) == list(range(len(weights)))
+    assert all(sum(weights[item] for item in items) <= target or len(items) == 1 for items in bins)
+
+
+def test_adaptive_sizing_lowers_the_target_only_when_workers_would_idle() -> None:
+    assert adjust_split_size(10 * 128 * MIB, 10, 128 * MIB) == 128 * MIB
+    assert adjust_split_size(128 * MIB, 4, 128 * MIB) == 32 * MIB
+    assert adjust_split_size(MIB, 4, 128 * MIB) == 16 * MIB
+
+
+def test_properties_set_the_options_and_bad_ones_are_named() -> None:
+    assert SplitOptions.of_properties({"read.split.target-size": "1000"}).target_size == 1000
+    with pytest.raises(InputError, match=r"read.split.planning-lookback = '0'"):
+        SplitOptions.of_properties({"read.split.planning-lookback": "0"})
+    with pytest.raises(InputError, match="whole number"):
+        SplitOptions.of_properties({"read.split.open-file-cost": "4MB"})
