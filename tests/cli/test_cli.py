@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 import yaml
+
+from planning_health.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,19 +39,31 @@ class Result:
 
 
 class Cli:
-    """Runs `planning-health` with a settings file."""
+    """Runs `planning-health` with a settings file: in this process, or as a process of its own."""
 
     def __init__(self, settings_file: Path | None = None) -> None:
-        self.environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-        self.environment.pop("PLANNING_HEALTH_HOME", None)
+        self.settings_file = settings_file
+        self.environment = {"COLUMNS": "200", "NO_COLOR": "1"}
         if settings_file:
             self.environment["PLANNING_HEALTH_SETTINGS"] = str(settings_file)
 
-    def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
+    def __call__(self, *arguments: str, stdin: str = "") -> Result:
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.dict(os.environ, self.environment),
+            mock.patch.object(sys, "argv", ["planning-health", *arguments]),
+            mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        return Result(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+    def process(self, *arguments: str) -> Result:
         command = [sys.executable, "-c", "from planning_health.cli import main; main()", *arguments]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=self.environment, input=stdin, timeout=300, check=False
-        )
+        environment = {**os.environ, **self.environment}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
         return Result(done.returncode, done.stdout, done.stderr)
 
 
@@ -175,6 +192,13 @@ def test_bad_input_is_status_2_and_one_line_that_names_it(calculator: Cli, argum
     assert result.out == ""
 
 
+def test_the_installed_command_ends_with_the_same_statuses(calculator: Cli) -> None:
+    assert calculator.process("assign", "--estimate", "--bytes", "x").status == 2
+    result = calculator.process("diagnose", "orders")
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("error: table name 'orders'")
+
+
 @pytest.mark.spark
 def test_plan_prints_the_documented_shape(lake: Cli) -> None:
     where = "ordered_on = DATE'2026-01-01' AND length(CAST(ordered_on AS STRING)) > 3"
@@ -230,13 +254,14 @@ def test_report_without_airflow_is_written_and_names_the_failed_table(lake: Cli)
     assert result.status == 1, "one of the tables cannot be measured"
     assert "broken" in result.err
     assert result.json["headline"]["failed"] == 1
-    home = Path(lake.environment["PLANNING_HEALTH_SETTINGS"]).parent / "home"
+    assert lake.settings_file
+    home = lake.settings_file.parent / "home"
     assert {path.name for path in (home / "reports" / "latest").iterdir()} == {"index.html", "report.md", "report.json"}
 
 
 @pytest.mark.spark
 def test_maintain_apply_repairs_the_table_and_says_how_to_go_back(lake: Cli) -> None:
-    result = lake("maintain", TABLE, "--apply", "--json")
+    result = lake.process("maintain", TABLE, "--apply", "--json")
     assert result.status == 0, result.err
     assert result.json["data"]["state"] == "done"
     assert result.json["data"]["verification"]
