@@ -6,7 +6,6 @@ whole months once they are older than the retention: that touches metadata only.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -25,11 +24,10 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Times
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from planning_health.catalogs import load_pyiceberg_catalog
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.catalogs.pyiceberg_catalog import first_line
+from planning_health.errors import InputError, PlanningHealthError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument
-
-logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
 _MEASURED_AT: Final = 2
@@ -109,7 +107,7 @@ def append_rows(settings: SettingsDocument, run_id: str, rows: Sequence[HistoryR
 
     Raises:
         InputError: when no history is configured, or its catalog needs Spark or cannot be reached.
-        WorkFailedError: when the table has other columns, or other writers win five times.
+        WorkFailedError: when the table has other columns, other writers win five times, or writing fails.
     """
     name = history_table(settings)
     catalog = load_pyiceberg_catalog(settings, name.catalog)
@@ -129,8 +127,11 @@ def append_rows(settings: SettingsDocument, run_id: str, rows: Sequence[HistoryR
         return commit()
     except CommitFailedException as error:
         raise WorkFailedError(f"history table {name}: other writers won {_ATTEMPTS} times") from error
-    except ModuleNotFoundError as error:
-        raise WorkFailedError(f"history table {name}: {error}") from error
+    except PlanningHealthError:
+        raise
+    except Exception as error:  # each catalog and store has its own exceptions; all mean the same here
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise WorkFailedError(f"history table {name} cannot be written: {reason}") from error
 
 
 def read_history(settings: SettingsDocument, table: TableName, *, since: datetime | None = None) -> pa.Table:
