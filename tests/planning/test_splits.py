@@ -12,6 +12,8 @@ from planning_health.errors import InputError
 from planning_health.planning.splits import (
     MIB,
     SplitOptions,
+    _compiled_packer,
+    _first_fit,
     adjust_split_size,
     combine,
     pack,
@@ -96,3 +98,8 @@ def test_properties_set_the_options_and_bad_ones_are_named() -> None:
         SplitOptions.of_properties({"read.split.planning-lookback": "0"})
     with pytest.raises(InputError, match="whole number"):
         SplitOptions.of_properties({"read.split.open-file-cost": "4MB"})
+
+
+def test_the_compiled_packer_packs_like_the_plain_one() -> None:
+    weights = np.random.default_rng(5).integers(0, 100, 5000)
+    assert (_compiled_packer()(weights, 120, 10) == _first_fit(weights, 120, 10)).all()

@@ -31,7 +31,7 @@ from planning_health.planning.metrics_evaluator import InclusiveMetricsEvaluator
 from planning_health.planning.partitions import PartitionTuples
 from planning_health.planning.projection import BoundSpec, inclusive_projection
 from planning_health.planning.residual import ResidualEvaluator
-from planning_health.planning.splits import FilePiece, SplitOptions, Splits, combine, split_files
+from planning_health.planning.splits import CombinedTasks, SplitOptions, Splits, combine, split_files
 
 if TYPE_CHECKING:
     from pyiceberg.types import NestedField
@@ -130,7 +130,7 @@ class SimulatedScan:
             chosen.target_size,
         )
 
-    def combined_tasks(self, options: SplitOptions | None = None) -> list[list[FilePiece]]:
+    def combined_tasks(self, options: SplitOptions | None = None) -> CombinedTasks:
         """Pack the splits into combined tasks as ``planTasks()`` does, files in recorded order."""
         chosen = options or self._planner.split_options
         return combine(self.splits(chosen), np.diff(self.delete_offsets), self._delete_bytes(), chosen)

@@ -6,7 +6,10 @@ order. Adaptive split sizing is not applied unless asked for through :func:`adju
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 MIB = 1024 * 1024
 MIN_SPLIT_SIZE = 16 * MIB
+_COMPILE_FROM = 20_000
 _SPLITTABLE = ("AVRO", "ORC", "PARQUET")
 
 
@@ -136,7 +140,7 @@ def _well_defined(counts: Ints, values: Ints, starts: Ints, sizes: Ints) -> Mask
     return result
 
 
-def pack(weights: Sequence[int], target: int, lookback: int) -> list[list[int]]:
+def pack(weights: Sequence[int] | Ints, target: int, lookback: int) -> list[list[int]]:
     """Pack items in order, first fit over the open bins, emitting the largest bin on overflow.
 
     Args:
@@ -147,23 +151,68 @@ def pack(weights: Sequence[int], target: int, lookback: int) -> list[list[int]]:
     Returns:
         Bins in the order in which Iceberg emits them, each a list of item indexes.
     """
-    emitted: list[list[int]] = []
-    room: list[int] = []  # room left in each open bin
-    items: list[list[int]] = []
-    for index, weight in enumerate(weights):
-        for position, left in enumerate(room):
-            if weight <= left:
-                room[position] = left - weight
-                items[position].append(index)
-                break
-        else:
-            room.append(target - weight)
-            items.append([index])
-            if len(room) > lookback:
-                largest = room.index(min(room))
-                del room[largest]
-                emitted.append(items.pop(largest))
-    return emitted + items
+    ranks = _pack_ranks(np.asarray(weights, dtype=np.int64), target, lookback)
+    order, starts = _by_rank(ranks)
+    return [items.tolist() for items in np.split(order, starts[1:])] if len(order) else []
+
+
+def _pack_ranks(weights: Ints, target: int, lookback: int) -> Ints:
+    """Return for each item the emission rank of its bin."""
+    packer = _compiled_packer() if len(weights) > _COMPILE_FROM else _first_fit
+    return packer(weights, target, lookback)
+
+
+@cache
+def _compiled_packer() -> Callable[[Ints, int, int], Ints]:
+    """Compile the packer: packing is sequential, and slow in Python; small inputs are not worth loading Numba."""
+    import numba
+
+    compiled: Callable[[Ints, int, int], Ints] = numba.njit(cache=True)(_first_fit)
+    return compiled
+
+
+def _first_fit(weights: Ints, target: int, lookback: int) -> Ints:
+    bin_of_item = np.empty(len(weights), dtype=np.int64)
+    rank_of_bin = np.empty(len(weights), dtype=np.int64)
+    room = np.empty(lookback + 1, dtype=np.int64)  # of the open bins, in the order of opening
+    opened = np.empty(lookback + 1, dtype=np.int64)
+    count = bins = emitted = 0
+    for item in range(len(weights)):
+        weight = weights[item]
+        position = 0
+        while position < count and room[position] < weight:
+            position += 1
+        if position < count:
+            room[position] -= weight
+            bin_of_item[item] = opened[position]
+            continue
+        room[count] = target - weight
+        opened[count] = bins
+        bin_of_item[item] = bins
+        bins += 1
+        count += 1
+        if count > lookback:
+            largest = 0
+            for other in range(1, count):
+                if room[other] < room[largest]:
+                    largest = other
+            rank_of_bin[opened[largest]] = emitted
+            emitted += 1
+            for later in range(largest + 1, count):
+                room[later - 1] = room[later]
+                opened[later - 1] = opened[later]
+            count -= 1
+    for position in range(count):
+        rank_of_bin[opened[position]] = emitted
+        emitted += 1
+    return rank_of_bin[bin_of_item]
+
+
+def _by_rank(ranks: Ints) -> tuple[Ints, Ints]:
+    """Return (items by bin, start of each bin)."""
+    order = np.argsort(ranks, kind="stable")
+    starts = np.flatnonzero(np.diff(ranks[order], prepend=-1))
+    return order, starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +224,29 @@ class FilePiece:
     length: int
 
 
-def combine(splits: Splits, delete_counts: Ints, delete_bytes: Ints, options: SplitOptions) -> list[list[FilePiece]]:
+@dataclass(frozen=True)
+class CombinedTasks:
+    """Combined tasks in Iceberg's order; task ``t`` holds the pieces ``starts[t]`` to ``starts[t + 1]``.
+
+    Iterating yields each task as a list of :class:`FilePiece`.
+    """
+
+    starts: Ints
+    file: Ints
+    offset: Ints
+    length: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[list[FilePiece]]:
+        columns = (self.file.tolist(), self.offset.tolist(), self.length.tolist())
+        pieces = [FilePiece(*values) for values in zip(*columns, strict=True)]
+        for start, end in pairwise(self.starts.tolist()):
+            yield pieces[start:end]
+
+
+def combine(splits: Splits, delete_counts: Ints, delete_bytes: Ints, options: SplitOptions) -> CombinedTasks:
     """Pack splits into combined tasks and merge neighbours within one task.
 
     Args:
@@ -187,18 +258,12 @@ def combine(splits: Splits, delete_counts: Ints, delete_bytes: Ints, options: Sp
     weights = np.maximum(
         splits.length + delete_bytes[splits.file], (1 + delete_counts[splits.file]) * options.open_file_cost
     )
-    bins = pack(weights.tolist(), options.target_size, options.lookback)
-    return [_merge(splits, items) for items in bins]
-
-
-def _merge(splits: Splits, items: list[int]) -> list[FilePiece]:
-    pieces: list[FilePiece] = []
-    for item in items:
-        piece = FilePiece(int(splits.file[item]), int(splits.offset[item]), int(splits.length[item]))
-        last = pieces[-1] if pieces else None
-        joins = last is not None and last.file == piece.file and last.offset + last.length == piece.offset
-        if last is not None and joins and splits.mergeable[item]:
-            pieces[-1] = FilePiece(last.file, last.offset, last.length + piece.length)
-        else:
-            pieces.append(piece)
-    return pieces
+    ranks = _pack_ranks(weights, options.target_size, options.lookback)
+    order, _ = _by_rank(ranks)
+    ranks, file, offset, length = ranks[order], splits.file[order], splits.offset[order], splits.length[order]
+    joins = np.zeros(len(order), dtype=np.bool_)
+    joins[1:] = (ranks[1:] == ranks[:-1]) & (file[1:] == file[:-1]) & (offset[:-1] + length[:-1] == offset[1:])
+    firsts = np.flatnonzero(~(joins & splits.mergeable[order]))
+    merged = np.add.reduceat(length, firsts) if len(firsts) else length
+    tasks = np.flatnonzero(np.diff(ranks[firsts], prepend=-1))
+    return CombinedTasks(np.append(tasks, len(firsts)), file[firsts], offset[firsts], merged)
