@@ -74,6 +74,8 @@ def table_metadata(
         ],
         "next-row-id": 0,
     }
+    if version == 1:
+        document |= {"schema": document["schemas"][0], "partition-spec": document["partition-specs"][0]["fields"]}
     return TableMetadataUtil.parse_obj(document)
 
 

@@ -83,3 +83,9 @@ def test_manifests_without_file_counts_are_refused() -> None:
     old = replace(metadata, manifests=table.set_column(column, table.schema.field(column), nulls))
     assert "no file counts" in str(spec_refusal(old, 0))
     assert "spec 4 does not exist" in str(spec_refusal(metadata, 4))
+
+
+def test_a_v1_table_warns_that_the_driver_copies_manifests() -> None:
+    assert [guard.name for guard in check_table(picture(WIDE, version=1), HERE)] == ["driver_copies"]
+    inherits = {"compatibility.snapshot-id-inheritance.enabled": "true"}
+    assert check_table(picture(WIDE, version=1, properties=inherits), HERE) == []

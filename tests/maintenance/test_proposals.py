@@ -11,19 +11,27 @@ from tests.maintenance.pictures import DAYS_AND_SITE, picture, with_info
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
-from planning_health.maintenance.proposals import decide_specs, rewrite_proposal, statistics_request
+from planning_health.maintenance.proposals import SpecDecision, decide_specs, rewrite_proposal, statistics_request
 from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.maintenance.workload import Workload
+from planning_health.metadata import PlanningMetadata
+from planning_health.settings import Query
 
 WIDE = [[[day] for day in range(20)] for _ in range(6)]
 CLUSTERED = [[[day] for day in range(start, start + 5)] for start in range(0, 20, 5)]
 REQUEST = MaintenanceRequest()
+JANUARY_2 = Query(name="one day", where="d = DATE'1970-01-03'")
+
+
+def decide(metadata: PlanningMetadata, request: MaintenanceRequest = REQUEST, *queries: Query) -> list[SpecDecision]:
+    return decide_specs(metadata, request, Workload.of(metadata, queries))
 
 
 def test_a_wide_table_is_to_be_rewritten() -> None:
-    (decision,) = decide_specs(picture(WIDE), REQUEST)
+    (decision,) = decide(picture(WIDE))
     assert decision.worthwhile
-    proposal = rewrite_proposal(REQUEST, decision)
+    proposal = rewrite_proposal(REQUEST, decision, Workload.of(decision.base, [JANUARY_2]))
     assert proposal["commands"] == [
         "CALL `lake`.system.rewrite_manifests(table => '`lake`.`sales`.`orders`', use_caching => false, spec_id => 0)"
     ]
@@ -31,9 +39,12 @@ def test_a_wide_table_is_to_be_rewritten() -> None:
         "CALL `lake`.system.rollback_to_snapshot(table => '`lake`.`sales`.`orders`', snapshot_id => 11)"
     ]
     assert proposal["predicted"]["overlap"] == [{"spec_id": 0, "field": "d_day", "mean_before": 6.0, "mean_after": 1.0}]
+    assert proposal["predicted"]["queries"] == [
+        {"name": "one day", "where": JANUARY_2.where, "manifests_before": 6, "manifests_after": 1}
+    ]
     assert "can undo the clustering" in proposal["risk"]
     quiet = picture(WIDE, properties={"commit.manifest-merge.enabled": "false"})
-    assert "can undo" not in rewrite_proposal(REQUEST, decide_specs(quiet, REQUEST)[0])["risk"]
+    assert "can undo" not in rewrite_proposal(REQUEST, decide(quiet)[0], Workload.of(quiet, []))["risk"]
 
 
 @pytest.mark.parametrize("target", [320_000, 8 * 1024 * 1024])
@@ -41,15 +52,15 @@ def test_a_clustered_table_is_left_alone(target: int) -> None:
     """At the default target one manifest would take the place of four aligned ones: each lookup would read it all."""
     metadata = picture([[day for day in manifest for _ in range(600)] for manifest in CLUSTERED])
     request = MaintenanceRequest(actions=["set_properties", "rewrite_manifests"], target_manifest_bytes=target)
-    (decision,) = decide_specs(metadata, request)
+    (decision,) = decide(metadata, request)
     assert not decision.worthwhile
     assert "nothing would improve" in decision.reason
 
 
 def test_a_single_manifest_and_an_empty_table_have_nothing_to_rewrite() -> None:
-    (decision,) = decide_specs(picture(WIDE[:1]), REQUEST)
+    (decision,) = decide(picture(WIDE[:1]))
     assert (decision.worthwhile, decision.reason) == (False, "spec 0 has 1 manifest(s): nothing to merge or split")
-    assert decide_specs(picture([]), REQUEST) == []
+    assert decide(picture([])) == []
 
 
 @pytest.mark.parametrize(
@@ -62,14 +73,14 @@ def test_a_single_manifest_and_an_empty_table_have_nothing_to_rewrite() -> None:
 )
 def test_a_request_that_does_not_fit_the_table_is_bad_input(wanted: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        decide_specs(picture(WIDE), MaintenanceRequest.model_validate(wanted))
+        decide(picture(WIDE), MaintenanceRequest.model_validate(wanted))
 
 
 def test_a_partition_field_with_a_dot_cannot_be_sorted_by() -> None:
     spec = PartitionSpec(PartitionField(2, 1000, parse_transform("day"), "a.b"), spec_id=0)
     with pytest.raises(InputError, match="cannot sort by a partition field with a dot"):
-        decide_specs(picture(WIDE, spec=spec), MaintenanceRequest(sort_by=["a.b"]))
-    assert decide_specs(picture(WIDE, spec=spec), REQUEST)[0].worthwhile
+        decide(picture(WIDE, spec=spec), MaintenanceRequest(sort_by=["a.b"]))
+    assert decide(picture(WIDE, spec=spec))[0].worthwhile
 
 
 @pytest.mark.parametrize(
@@ -121,8 +132,8 @@ def test_each_cause_is_answered_by_its_own_procedure() -> None:
 
 def test_statistics_are_kept_for_the_columns_that_pruning_needs_once_the_queries_are_known() -> None:
     metadata = with_info(picture(WIDE, spec=PartitionSpec(spec_id=0)), recorded_field_ids=frozenset({2, 3}))
-    assert statistics_request(metadata, []) is None
-    request = statistics_request(metadata, ["d > DATE'2026-01-01'"])
+    assert statistics_request(metadata, Workload.of(metadata, [])) is None
+    request = statistics_request(metadata, Workload.of(metadata, [JANUARY_2]))
     assert request is not None
     assert (request.metrics_default, request.metrics_columns) == (
         "counts",
@@ -132,5 +143,17 @@ def test_statistics_are_kept_for_the_columns_that_pruning_needs_once_the_queries
 
 def test_two_fields_weigh_the_same_in_the_decision() -> None:
     files = [[[day, site] for day in range(5) for site in "ab"] for _ in range(4)]
-    (decision,) = decide_specs(picture(files, spec=DAYS_AND_SITE), REQUEST)
+    (decision,) = decide(picture(files, spec=DAYS_AND_SITE))
     assert decision.worthwhile
+
+
+def test_configured_queries_decide_by_what_they_open() -> None:
+    """Aligned manifests: a lookup gains nothing by merging them, queries that read everything do."""
+    metadata = picture([[[day]] * 3 for day in range(40)])
+    everything = Query(name="all", where="id > 5")
+    assert not decide(metadata, REQUEST)[0].worthwhile
+    (decision,) = decide(metadata, REQUEST, everything)
+    assert decision.worthwhile
+    assert "planning cost of the queries" in decision.reason
+    unreadable = Query(name="odd", where="no_such_column = 1")
+    assert decide(metadata, REQUEST, unreadable)[0].reason == decide(metadata, REQUEST)[0].reason

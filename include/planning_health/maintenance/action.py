@@ -8,12 +8,13 @@ is started again under the same id finds what it did before and goes on from the
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from planning_health.catalogs.definition import properties as catalog_properties
-from planning_health.errors import InputError, PlanningHealthError, WorkFailedError
+from planning_health.errors import InputError, NotMeasurableError, PlanningHealthError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import Environment, check_table, refusals
@@ -42,10 +43,11 @@ from planning_health.maintenance.rewrite import (
 )
 from planning_health.maintenance.steps import Step, StepLog
 from planning_health.maintenance.verification import Check, VerificationReport, compare_snapshots
+from planning_health.maintenance.workload import Workload, opened_json
 from planning_health.metadata import PlanningMetadata, SnapshotChoice, load
 from planning_health.metadata.record_spark import load_java_table, record_with_spark
 from planning_health.run_folder import RunFolder
-from planning_health.settings import SettingsDocument
+from planning_health.settings import Query, SettingsDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +96,7 @@ class ActionResult:
     rollback: str | None = None
     snapshots: dict[int, int] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
+    workload: Workload | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -107,10 +110,10 @@ class ActionResult:
             "dry_run": self.dry_run,
             "state": self.state,
             "steps": self.log.as_json(),
-            "predicted": effect_of(before, self.predicted) if before and self.predicted else {},
-            "actual": effect_of(before, after) if before and after else {},
-            "before": layout_of(before).as_json() if before else {},
-            "after": layout_of(after).as_json() if after else {},
+            "predicted": self._effect(self.predicted),
+            "actual": self._effect(after),
+            "before": self._layout(before),
+            "after": self._layout(after),
             "verification": {
                 "success": all(report.success for report in self.verification.values()) if self.verification else None,
                 "specs": {str(spec_id): report.as_json() for spec_id, report in self.verification.items()},
@@ -123,6 +126,16 @@ class ActionResult:
             "attempts": {str(spec_id): count for spec_id, count in self.attempts.items()},
         }
 
+    def _effect(self, state: PlanningMetadata | None) -> dict[str, Any]:
+        if self.before is None or state is None or self.workload is None:
+            return {}
+        return effect_of(self.before, state, self.workload)
+
+    def _layout(self, state: PlanningMetadata | None) -> dict[str, Any]:
+        if state is None or self.workload is None:
+            return {}
+        return layout_of(state).as_json() | {"queries": opened_json(self.workload.opened(state))}
+
 
 class Action:
     """One maintenance run on one table.
@@ -133,7 +146,8 @@ class Action:
         table: the table.
         request: what is asked for.
         spark: a classic Spark session.
-        queried: columns of the table's queries, recorded with the others.
+        queries: the table's configured queries.
+        queried: the columns of these queries, recorded with the others.
         measured: the recording that the proposal was made from, if there is one.
     """
 
@@ -145,11 +159,13 @@ class Action:
         request: MaintenanceRequest,
         spark: SparkSession,
         *,
+        queries: Sequence[Query] = (),
         queried: frozenset[str] = frozenset(),
         measured: PlanningMetadata | None = None,
     ) -> None:
         self.settings, self.run_folder, self.table = settings, run_folder, table
         self.request, self.spark, self.queried, self.measured = request, spark, queried, measured
+        self.queries = queries
         self.run_id = run_folder.run_id
         self.result = ActionResult(request.dry_run)
         self._recorded: dict[int | None, PlanningMetadata] = {}
@@ -211,6 +227,7 @@ class Action:
         self.result.snapshots = own_snapshots(java_table, self.run_id)
         current = self._current(step, java_table)
         self.result.before = current
+        self.result.workload = self.workload = Workload.of(current, self.queries)
         guards = check_table(current, self._environment())
         step.details["guards"] = [guard.model_dump() for guard in guards]
         if refused := refusals(guards):
@@ -293,7 +310,7 @@ class Action:
     def _rewrite(self, step: Step, current: PlanningMetadata) -> None:
         if not self.request.rewrites_manifests:
             return step.skip("not requested")
-        decisions = decide_specs(current, self.request)
+        decisions = decide_specs(current, self.request, self.workload)
         done = self.result.snapshots
         step.details["specs"] = {str(d.spec_id): self._shown(d) for d in decisions}
         to_do = [d for d in decisions if d.worthwhile and d.spec_id not in done]
@@ -321,7 +338,7 @@ class Action:
         only = self.request.model_copy(update={"spec_id": spec_id})
 
         def measure_again() -> None:
-            decision = decide_specs(self._record("current", SnapshotChoice()), only)[0]
+            decision = decide_specs(self._record("current", SnapshotChoice()), only, self.workload)[0]
             if not decision.worthwhile:
                 raise NothingToRewriteError(decision.reason)
 
@@ -341,13 +358,22 @@ class Action:
             parent = parent_id(java_table, snapshot_id)
             if parent is None or java_table.snapshot(parent) is None:
                 raise VerificationFailedError(f"the snapshot before ours ({snapshot_id}) has been expired")
-            report = compare_snapshots(self._at(parent), self._at(snapshot_id))
+            report = compare_snapshots(self._at(parent), self._readable(snapshot_id))
             report = report.with_check(_operation_check(java_table.snapshot(snapshot_id), self.run_id))
             self.result.verification[spec_id] = report
             step.details[str(spec_id)] = f"{len(report.checks)} checks, {report.failures() or 'all hold'}"
         failures = [report.failures() for report in self.result.verification.values() if not report.success]
         if failures:
             raise VerificationFailedError("; ".join(failures))
+
+    def _readable(self, snapshot_id: int) -> PlanningMetadata:
+        """Records our snapshot, which opens each of its manifests."""
+        try:
+            return self._at(snapshot_id)
+        except NotMeasurableError as error:
+            raise VerificationFailedError(
+                f"our snapshot {snapshot_id} cannot be read: {error}; roll back, and do not remove orphan files before"
+            ) from error
 
     def _measure_again(self, step: Step) -> None:
         """Compares the snapshot before our first commit with our last one: later commits are not ours to claim."""

@@ -49,7 +49,7 @@ class Environment(BaseModel):
 
 def check_table(metadata: PlanningMetadata, environment: Environment) -> list[Guard]:
     """The guards that fail or warn for the table as a whole; an empty list means that all hold."""
-    return [*_table_guards(metadata), *_environment_guards(metadata, environment)]
+    return [*_table_guards(metadata), *_environment_guards(metadata, environment), *_warnings(metadata)]
 
 
 def refusals(guards: Iterable[Guard]) -> list[str]:
@@ -82,6 +82,17 @@ def _table_guards(metadata: PlanningMetadata) -> Iterator[Guard]:
         for field in spec.fields:
             if isinstance(field.transform, UnknownTransform):
                 yield _refuse("transform", f"partition field {field.name!r} has unknown transform {field.transform}")
+
+
+def _warnings(metadata: PlanningMetadata) -> Iterator[Guard]:
+    info = metadata.info
+    inherits = info.properties.get("compatibility.snapshot-id-inheritance.enabled", "false").lower() == "true"
+    if info.format_version == 1 and not inherits:
+        yield _warn(
+            "driver_copies",
+            f"format version 1: the driver copies {len(metadata.manifests)} manifests one after the other; set "
+            "compatibility.snapshot-id-inheritance.enabled = true, or upgrade the table",
+        )
     statistics = getattr(info.metadata, "statistics", [])
     if any(file.snapshot_id == info.snapshot_id for file in statistics):
         yield _warn(

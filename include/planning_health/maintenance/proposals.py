@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.errors import InputError
@@ -24,11 +23,8 @@ from planning_health.maintenance.prediction import (
 )
 from planning_health.maintenance.properties import COLUMN_METRICS, PropertyPlan, is_value_column
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.maintenance.workload import Opened, Workload
 from planning_health.metadata import PlanningMetadata
-from planning_health.metadata.model import DATA, DELETES
-
-OPEN_COST_BYTES: Final = 64 * 1024
-"""What opening a manifest costs beside reading it, in bytes that could be read meanwhile."""
 
 _EFFECTS: Final = ("manifests", "delete_manifests", "metadata_bytes", "statistics_bytes", "deleted_entries")
 
@@ -56,27 +52,10 @@ class SpecDecision:
     refused: bool = False
 
 
-def lookup_cost(metadata: PlanningMetadata, spec_id: int) -> float:
-    """What planning a query on the spec costs on average, in bytes.
-
-    The mean over its partition fields of the data manifests that an equality lookup opens; all of them where no field
-    has a value. Delete manifests are always counted: a lookup seldom skips them.
-    """
-    mine = metadata.manifests.filter(pc.equal(metadata.manifests["partition_spec_id"], spec_id))
-    data, deletes = (mine.filter(pc.equal(mine["content"], content)) for content in (DATA, DELETES))
-    depths = [
-        field.mean for field in layout_of(metadata).overlap if field.spec_id == spec_id and field.mean is not None
-    ]
-    opened = sum(depths) / len(depths) / len(data) if depths and len(data) else 1.0
-    return _scan_cost(data) * opened + _scan_cost(deletes)
-
-
-def _scan_cost(manifests: pa.Table) -> float:
-    return float(len(manifests) * OPEN_COST_BYTES + (pc.sum(manifests["length"]).as_py() or 0))
-
-
-def decide_spec(metadata: PlanningMetadata, spec_id: int, target: int, sort_by: Sequence[str]) -> SpecDecision:
-    """Whether a rewrite of one spec pays, by its prediction."""
+def decide_spec(
+    metadata: PlanningMetadata, spec_id: int, target: int, sort_by: Sequence[str], workload: Workload
+) -> SpecDecision:
+    """Whether a rewrite of one spec pays for the workload, by its prediction."""
     refusal = spec_refusal(metadata, spec_id) or _sort_refusal(metadata, spec_id, sort_by)
     if refusal:
         return SpecDecision(spec_id, metadata, None, False, refusal, refused=True)
@@ -87,12 +66,13 @@ def decide_spec(metadata: PlanningMetadata, spec_id: int, target: int, sort_by: 
             spec_id, metadata, None, False, f"spec {spec_id} has {count} manifest(s): nothing to merge or split"
         )
     before, after = layout_of(metadata), layout_of(prediction.metadata)
-    costs = lookup_cost(metadata, spec_id), lookup_cost(prediction.metadata, spec_id)
+    costs = workload.cost(metadata, spec_id), workload.cost(prediction.metadata, spec_id)
     counts = before.manifests_by_spec[spec_id], after.manifests_by_spec.get(spec_id, 0)
     effect = (
         f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
         f"{before.metadata_bytes:,} → {after.metadata_bytes:,} bytes of manifests, "
-        f"planning cost of a lookup × {costs[1] / costs[0] if costs[0] else 1:.2f}"
+        f"planning cost of {'the queries' if workload.configured else 'a lookup'} × "
+        f"{costs[1] / costs[0] if costs[0] else 1:.2f}"
     )
     if costs[1] <= costs[0] * (1 - WORTHWHILE):
         return SpecDecision(spec_id, metadata, prediction, True, effect)
@@ -126,7 +106,7 @@ def used_specs(metadata: PlanningMetadata) -> list[int]:
     return sorted(set(metadata.manifests["partition_spec_id"].to_pylist()))
 
 
-def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest) -> list[SpecDecision]:
+def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest, workload: Workload) -> list[SpecDecision]:
     """Decisions on the requested spec, or on every spec with manifests, each on top of the ones before it.
 
     Raises:
@@ -138,7 +118,7 @@ def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest) -> lis
     decisions: list[SpecDecision] = []
     state = metadata
     for spec_id in specs:
-        decision = decide_spec(state, spec_id, target, request.sort_by)
+        decision = decide_spec(state, spec_id, target, request.sort_by, workload)
         decisions.append(decision)
         if decision.worthwhile and decision.prediction is not None:
             state = decision.prediction.metadata
@@ -155,7 +135,7 @@ def _check_request(metadata: PlanningMetadata, request: MaintenanceRequest) -> N
         raise InputError(str(refusals[-1]))
 
 
-def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, Any]:
+def effect_of(before: PlanningMetadata, after: PlanningMetadata, workload: Workload) -> dict[str, Any]:
     """The difference between two states of a table, measured or predicted, in the result's shape."""
     earlier, later = layout_of(before), layout_of(after)
     means = {(field.spec_id, field.field): field.mean for field in later.overlap}
@@ -173,11 +153,23 @@ def effect_of(before: PlanningMetadata, after: PlanningMetadata) -> dict[str, An
             }
             for field in earlier.overlap
         ],
-        "queries": [],
+        "queries": _queries(workload.opened(before), workload.opened(after)),
     }
 
 
-def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision) -> dict[str, Any]:
+def _queries(before: Sequence[Opened], after: Sequence[Opened]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": earlier.query.name,
+            "where": earlier.query.where,
+            "manifests_before": len(earlier.ordinals),
+            "manifests_after": len(later.ordinals),
+        }
+        for earlier, later in zip(before, after, strict=True)
+    ]
+
+
+def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, workload: Workload) -> dict[str, Any]:
     """The proposal to rewrite one spec's manifests."""
     if decision.prediction is None:
         raise ValueError("only a predicted rewrite can be proposed")
@@ -192,7 +184,7 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision) -> dic
         "sort_by": list(request.sort_by),
         "commands": [commands.rewrite_manifests(info.name, decision.spec_id, request.sort_by)],
         "undo": undo,
-        "predicted": effect_of(metadata, decision.prediction.metadata),
+        "predicted": effect_of(metadata, decision.prediction.metadata, workload),
         "risk": _rewrite_risk(metadata),
         "params": {
             "actions": ["rewrite_manifests"],
@@ -218,7 +210,9 @@ def _rewrite_risk(metadata: PlanningMetadata) -> str:
     return " ".join(parts)
 
 
-def property_proposal(metadata: PlanningMetadata, request: MaintenanceRequest, plan: PropertyPlan) -> dict[str, Any]:
+def property_proposal(
+    metadata: PlanningMetadata, request: MaintenanceRequest, plan: PropertyPlan, workload: Workload
+) -> dict[str, Any]:
     """The proposal to set properties."""
     return {
         "id": "set_properties",
@@ -231,7 +225,7 @@ def property_proposal(metadata: PlanningMetadata, request: MaintenanceRequest, p
         "sort_by": [],
         "commands": plan.commands(metadata.info.name),
         "undo": plan.undo(metadata.info.name),
-        "predicted": effect_of(metadata, metadata),
+        "predicted": effect_of(metadata, metadata, workload),
         "risk": "Metrics modes change new files only: existing manifest entries keep their statistics, and "
         "rewrite_manifests copies them as they are. " + " ".join(plan.notes),
         "params": {
@@ -243,14 +237,13 @@ def property_proposal(metadata: PlanningMetadata, request: MaintenanceRequest, p
     }
 
 
-def statistics_request(metadata: PlanningMetadata, settings_queries: Sequence[str]) -> MaintenanceRequest | None:
+def statistics_request(metadata: PlanningMetadata, workload: Workload) -> MaintenanceRequest | None:
     """Metrics properties that keep statistics for the columns that pruning can need, and counts for all others.
 
     Args:
         metadata: the recorded snapshot; its recorded columns are those of partitions, sort order, identifiers,
             equality deletes and the table's queries.
-        settings_queries: the table's configured predicates. Without one nobody knows which columns are filtered by,
-            and nothing is proposed.
+        workload: without configured queries nobody knows which columns are filtered by, and nothing is proposed.
     """
     info = metadata.info
     names = [info.metadata.schema().find_column_name(field_id) for field_id in sorted(info.recorded_field_ids)]
@@ -259,7 +252,7 @@ def statistics_request(metadata: PlanningMetadata, settings_queries: Sequence[st
         for name in names
         if name is not None and is_value_column(info.metadata.schema(), name)
     }
-    if not settings_queries or not kept:
+    if not workload.configured or not kept:
         return None
     return MaintenanceRequest(actions=["set_properties"], metrics_default="counts", metrics_columns=kept)
 

@@ -33,12 +33,14 @@ def act(
     Started again under the same run id it rewrites nothing twice. The envelope's status is ``failed`` with the reason
     when the state is ``refused``, ``conflict``, ``failed`` or ``verification_failed``.
     """
+    rule = settings.rule_for(table)
     action = Action(
         settings,
         run_folder,
         table,
         request,
         spark,
+        queries=rule.queries if rule else [],
         queried=queried_columns(settings, table),
         measured=_measured(run_folder, table),
     )

@@ -19,6 +19,7 @@ from planning_health.maintenance.proposals import (
 )
 from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
@@ -40,11 +41,11 @@ def propose(
     health = run_folder.read_result(HEALTH, table)
     findings = health.data["findings"] if health is not None and health.status == "ok" else []
     rule = settings.rule_for(table)
-    queries = [query.where for query in rule.queries] if rule else []
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        proposals, reasons, effect = _requested(metadata, request)
-        further = [] if request.sets_properties else _statistics(metadata, findings, queries)
+        workload = Workload.of(metadata, rule.queries if rule else [])
+        proposals, reasons, effect = _requested(metadata, request, workload)
+        further = [] if request.sets_properties else _statistics(metadata, findings, workload)
         further += recommendations(metadata, findings)
         return Outcome(
             headline={"proposals": len(proposals), "recommendations": len(further), **headline_of(effect)},
@@ -61,39 +62,39 @@ def propose(
 
 
 def _requested(
-    metadata: PlanningMetadata, request: MaintenanceRequest
+    metadata: PlanningMetadata, request: MaintenanceRequest, workload: Workload
 ) -> tuple[list[dict[str, Any]], list[str], dict[str, Any]]:
     """The proposals, why other things are left alone, and the effect of all proposals together."""
     proposals, reasons, state = [], [], metadata
     if request.sets_properties:
         plan = plan_properties(metadata.info, request)
         if plan.changes:
-            proposals.append(property_proposal(metadata, request, plan))
+            proposals.append(property_proposal(metadata, request, plan, workload))
         else:
             reasons.append("the properties have these values already")
     if request.rewrites_manifests:
         if metadata.info.snapshot_id is None:
             reasons.append("the table is empty")
-        for decision in decide_specs(metadata, request):
+        for decision in decide_specs(metadata, request, workload):
             if decision.worthwhile and decision.prediction is not None:
-                proposals.append(rewrite_proposal(request, decision))
+                proposals.append(rewrite_proposal(request, decision, workload))
                 state = decision.prediction.metadata
             else:
                 reasons.append(decision.reason)
-    return proposals, reasons, effect_of(metadata, state)
+    return proposals, reasons, effect_of(metadata, state, workload)
 
 
 def _statistics(
-    metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]], queries: Sequence[str]
+    metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]], workload: Workload
 ) -> list[dict[str, Any]]:
     """Metrics properties for a table whose statistics are heavy, when its queries are known."""
     if not any(str(finding["id"]).startswith("heavy_statistics") for finding in findings):
         return []
-    request = statistics_request(metadata, queries)
+    request = statistics_request(metadata, workload)
     if request is None:
         return []
     try:
         plan = plan_properties(metadata.info, request)
     except InputError:  # the table's own properties are in disorder: nothing can be set unasked
         return []
-    return [property_proposal(metadata, request, plan)] if plan.changes else []
+    return [property_proposal(metadata, request, plan, workload)] if plan.changes else []
