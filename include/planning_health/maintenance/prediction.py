@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
 
+from planning_health.health.data_files import positive_property
 from planning_health.metadata.model import DATA, DELETED, DELETES, EXISTING, MANIFESTS_SCHEMA, PlanningMetadata
 from planning_health.metadata.single_values import decode_array
 
@@ -49,7 +50,7 @@ class RewritePrediction:
 
 def target_size(properties: dict[str, str]) -> int:
     """The manifest size that commits and rewrites of a table aim at, in bytes."""
-    return int(properties.get(TARGET_SIZE_PROPERTY, DEFAULT_TARGET_SIZE))
+    return positive_property(properties, TARGET_SIZE_PROPERTY, DEFAULT_TARGET_SIZE)
 
 
 def predict_rewrite_manifests(
@@ -201,19 +202,26 @@ def _assemble(metadata: PlanningMetadata, parts: list[_Part]) -> PlanningMetadat
             new_entries = _renumbered(entries.take(pa.array(group)), len(rows))
             files[part.content].append(new_entries)
             rows.append(_manifest_row(part, new_entries, len(rows)))
-    by_content = {DATA: metadata.data_files, DELETES: metadata.delete_files}
+    moved = np.full(len(metadata.manifests) + 1, -1, dtype=np.int32)  # old ordinal → new one; -1 is replaced
     for row in metadata.manifests.to_pylist():
         if row["ordinal"] not in replaced:
-            content = row["content"]
-            kept = by_content[content].filter(pc.equal(by_content[content]["manifest_ordinal"], row["ordinal"]))
-            files[content].append(_with(kept, "manifest_ordinal", pa.array([len(rows)] * len(kept), pa.int32())))
+            moved[row["ordinal"]] = len(rows)
             rows.append(row | {"ordinal": len(rows)})
+    files[DATA].append(_kept(metadata.data_files, moved))
+    files[DELETES].append(_kept(metadata.delete_files, moved))
     return replace(
         metadata,
         manifests=pa.Table.from_pylist(rows, schema=MANIFESTS_SCHEMA),
         data_files=pa.concat_tables([metadata.data_files.schema.empty_table(), *files[DATA]]),
         delete_files=pa.concat_tables([metadata.delete_files.schema.empty_table(), *files[DELETES]]),
     )
+
+
+def _kept(files: pa.Table, moved: npt.NDArray[np.int32]) -> pa.Table:
+    """The entries of the manifests that stay, with their manifests' new ordinals."""
+    ordinals = moved[files["manifest_ordinal"].to_numpy()]
+    stays = ordinals >= 0
+    return _with(files.filter(pa.array(stays)), "manifest_ordinal", pa.array(ordinals[stays], pa.int32()))
 
 
 def _renumbered(entries: pa.Table, ordinal: int) -> pa.Table:
