@@ -172,6 +172,7 @@ def changed_columns(spark: SparkSession, namespace: str) -> JavaTable:
         spark, f"{namespace}.changed_columns", SCHEMA, spec_of((2, "identity"), (4, "identity")), version=3
     )
     types = table._jvm.org.apache.iceberg.types.Types
+    lit = table._jvm.org.apache.iceberg.expressions.Expressions.lit
     fill(table, seed=5, commits=3)
     evolve(
         table,
@@ -183,6 +184,7 @@ def changed_columns(spark: SparkSession, namespace: str) -> JavaTable:
             .renameColumn("s", "text")
             .deleteColumn("u")
             .addColumn("added", types.StringType.get())
+            .addColumn("with_default", types.StringType.get(), "a column that old files lack", lit("US"))
         ),
     )
     fill(table, seed=6, commits=3)
