@@ -21,7 +21,7 @@ table never stops the others, and the report shows it with its reason.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from airflow.sdk import dag, task, task_group
 
@@ -95,7 +95,6 @@ def table_health(table: str) -> None:
 
 @dag(
     schedule="@weekly",
-    start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=12),

@@ -16,7 +16,7 @@ numbers are its XCom; `path` in it is the full result below the home folder.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from airflow.sdk import Param, dag, task
 
@@ -65,7 +65,6 @@ def conclude() -> Result:
 
 @dag(
     schedule=None,
-    start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     doc_md=__doc__,

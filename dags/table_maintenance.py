@@ -24,7 +24,7 @@ under *Required actions*), straight to `act` (approval switched off), or to the 
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
@@ -84,7 +84,6 @@ def conclude() -> Result:
 
 @dag(
     schedule=None,
-    start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     doc_md=__doc__,
@@ -114,8 +113,9 @@ def conclude() -> Result:
             True,
             type="boolean",
             title="Ask a person before acting",
-            description_md="Stops after the proposal until someone approves it. "
-            f"The settings have `maintenance.approval: {MAINTENANCE.approval}`; `off` there switches it off here too.",
+            description_md="Stops after the proposal until someone approves it."
+            if MAINTENANCE.approval == "required"
+            else "**Without effect**: the settings have switched approval off (`maintenance.approval`).",
         ),
         "spec_id": Param(
             None,

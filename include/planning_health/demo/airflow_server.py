@@ -1,7 +1,7 @@
 """Airflow's UI, scheduler and Dag processor on the demonstration lake, until Ctrl-C; bound to this machine only.
 
-The components are started one by one in one process group, so that all of them end together: ``airflow standalone``
-would leave children behind, and would serve logs to the network.
+The components are started one by one, so that all of them end with us: ``airflow standalone`` would leave children
+behind, and would serve logs to the network.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from typing import Final
 
+import psutil
 from rich.console import Console
 
 from planning_health.catalogs.java import require_java
@@ -51,7 +52,8 @@ def serve(console: Console) -> None:
     processes: list[subprocess.Popen[bytes]] = []
     log = airflow.folder / "logs" / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for ending in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
+        signal.signal(ending, signal.default_int_handler)
     try:
         with log.open("ab") as output:
             _start(airflow, port, processes, output.fileno())
@@ -77,13 +79,12 @@ def _start(airflow: AirflowHome, port: int, processes: list[subprocess.Popen[byt
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
     }
-    for component in _COMPONENTS:
-        group = processes[0].pid if processes else 0
-        processes.append(
-            subprocess.Popen(  # noqa: S603
-                airflow.command(*component), env=environment, stdout=output, stderr=output, process_group=group
-            )
+    processes.extend(
+        subprocess.Popen(  # noqa: S603
+            airflow.command(*component), env=environment, stdout=output, stderr=output, process_group=0
         )
+        for component in _COMPONENTS
+    )
 
 
 def _free_port() -> int:
@@ -115,13 +116,14 @@ def _check_alive(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Ends the whole group, children included."""
-    if not processes:
-        return
-    group = processes[0].pid
-    for ending in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, ending)
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while time.monotonic() < deadline and any(process.poll() is None for process in processes):
-            time.sleep(0.2)
+    """Ends the components and all that they started: a running task and its Spark are in groups of their own."""
+    family = [psutil.Process(process.pid) for process in processes if process.poll() is None]
+    family += [child for parent in list(family) for child in parent.children(recursive=True)]
+    for process in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(family, timeout=_GRACE_SECONDS)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
