@@ -93,6 +93,16 @@ def _clock(units: int, per_second: int, digits: int) -> str:
     return f"{text}.{fraction:0{digits}}".rstrip("0") if fraction else text
 
 
+def _time_of_day(micros: int) -> str:
+    """As ``LocalTime.toString``: no seconds where they are zero, else fractions of three or six digits."""
+    seconds, fraction = divmod(micros, 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
+    if not fraction:
+        return f"{text}:{seconds % 60:02}" if seconds % 60 else text
+    digits = f"{fraction:06}"
+    return f"{text}:{seconds % 60:02}.{digits.removesuffix('000')}"
+
+
 def _timestamp(per_second: int, digits: int, zone: str) -> Callable[[int], str]:
     def shown(value: int) -> str:
         days, rest = divmod(value, 86_400 * per_second)
@@ -119,7 +129,7 @@ def _plain(value: Any) -> str:
 
 _BY_TYPE: Final[dict[type, Callable[[int], str]]] = {
     DateType: _day,
-    TimeType: lambda value: _clock(value, 1_000_000, 6),
+    TimeType: _time_of_day,
     TimestampType: _timestamp(1_000_000, 6, ""),
     TimestamptzType: _timestamp(1_000_000, 6, "+00:00"),
     TimestampNanoType: _timestamp(1_000_000_000, 9, ""),
