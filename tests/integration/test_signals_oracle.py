@@ -164,6 +164,7 @@ TABLES = {
     **SHAPES,
     "times": _of_spec((2, "identity"), (6, "identity"), (8, "identity"), (9, "identity"), version=1),
     "void": _of_spec((3, "void"), (10, "identity"), version=1),
+    "fixed": _of_spec((12, "identity"), (2, "identity"), version=2),
     "longs": _of_spec((3, "identity"), (8, "hour"), version=2),
 }
 """All shapes of the planning comparison, and identity and void of what they leave out."""

@@ -41,11 +41,13 @@ class AvroFile:
     def records(self) -> Iterator[dict[str, Any]]:
         """All records in physical order, values as they are on the wire."""
         plain = fastavro.parse_schema(_without_logical_types(self.schema))
+        if not _has_plain_fixed(self.schema):
+            for count, content in self.blocks:
+                yield from _decoded(count, io.BytesIO(content), plain)
+            return
+        prefixed = fastavro.parse_schema(_without_logical_types(_fixed_as_bytes(self.schema)))
         for count, content in self.blocks:
-            stream = io.BytesIO(content)
-            for _ in range(count):
-                record = fastavro.schemaless_reader(stream, plain, None)
-                yield record
+            yield from _whole_block(count, content, prefixed) or _decoded(count, io.BytesIO(content), plain)
 
 
 def read_avro(path: str, content: bytes) -> AvroFile:
@@ -61,6 +63,45 @@ def read_avro(path: str, content: bytes) -> AvroFile:
         return AvroFile(schema, str(reader.codec), blocks)
     except Exception as error:  # fastavro raises many kinds on damaged bytes
         raise NotMeasurableError(f"{path} is not a readable Avro file ({type(error).__name__}: {error})") from error
+
+
+def _decoded(count: int, stream: io.BytesIO, schema: Any) -> Iterator[dict[str, Any]]:
+    for _ in range(count):
+        record = fastavro.schemaless_reader(stream, schema, None)
+        yield record
+
+
+def _whole_block(count: int, content: bytes, schema: Any) -> list[dict[str, Any]] | None:
+    """A block's records, or ``None`` when this schema does not read it to its exact end."""
+    stream = io.BytesIO(content)
+    try:
+        records = list(_decoded(count, stream, schema))
+    except Exception:  # fastavro raises many kinds when the bytes are others than it expects
+        return None
+    return records if stream.tell() == len(content) else None
+
+
+def _has_plain_fixed(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        if schema.get("type") == "fixed":
+            return "logicalType" not in schema
+        return any(_has_plain_fixed(value) for value in schema.values())
+    return isinstance(schema, list) and any(_has_plain_fixed(item) for item in schema)
+
+
+def _fixed_as_bytes(schema: Any) -> Any:
+    """The schema as Iceberg Java writes it: values of type ``fixed`` with a length before them, like ``bytes``.
+
+    ``FixedByteBufferWriter`` and ``InternalReader`` of Iceberg Java agree on that, against Avro's specification; other
+    writers follow the specification.
+    """
+    if isinstance(schema, dict):
+        if schema.get("type") == "fixed" and "logicalType" not in schema:
+            return "bytes"
+        return {key: _fixed_as_bytes(value) for key, value in schema.items()}
+    if isinstance(schema, list):
+        return [_fixed_as_bytes(item) for item in schema]
+    return schema
 
 
 def _without_logical_types(schema: Any) -> Any:

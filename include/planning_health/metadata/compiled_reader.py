@@ -118,7 +118,7 @@ def _primitive(slots: _Slots, name: str, schema: Any) -> tuple[int, int, int]:
         return (kernel.SPAN, slots.span(name), 0)
     if kind in _FIXED_BYTES:
         return (kernel.FIXED, slots.span(name), _FIXED_BYTES[kind])
-    if kind == "fixed":
+    if kind == "fixed" and "logicalType" in schema:  # else Java may have written a length: see avro_reader
         return (kernel.FIXED, slots.span(name), schema["size"])
     raise UnsupportedLayoutError(f"{name}: {kind}")
 
