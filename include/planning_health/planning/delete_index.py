@@ -8,7 +8,7 @@ replaces its file's position deletes. Equality deletes whose bounds or null coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.errors import NotMeasurableError
+from planning_health.metadata.model import DELETE_FILE_PATH_ID, EQUALITY_DELETES, POSITION_DELETES
 from planning_health.planning.comparable import Ints, Mask
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 
     from planning_health.planning.metrics_evaluator import MetricsColumns
 
-POSITION_DELETES, EQUALITY_DELETES = 1, 2
-DELETE_FILE_PATH_ID = 2147483546
-DELETE_FILE_POS_ID = 2147483545
+_PAIRS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -141,50 +140,66 @@ class DeleteFileIndex:
             self._attach_equality(data, rows, groups, pairs)
             with_vector = self._attach_by_path(data, rows, pairs)
             for partition, deletes in self.by_partition.items():
-                self._attach_positions(data, rows, groups.members(partition), deletes, with_vector, pairs)
+                members = groups.members(partition)
+                members = members[~with_vector[members]]
+                for of_member, of_delete in self._in_sequence(data, rows, members, deletes, strictly=False):
+                    pairs.add(of_member, of_delete)
         return pairs.by_data_file()
 
+    def _in_sequence(
+        self, data: FileColumns, rows: Ints, members: Ints, deletes: list[int], *, strictly: bool
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield all (member, delete) pairs in which the delete is newer (or as new) as the data file, in portions."""
+        if not len(members):
+            return
+        ordered = np.array(deletes)[np.argsort(self.deletes.sequence[deletes], kind="stable")]
+        first = np.searchsorted(
+            self.deletes.sequence[ordered], data.sequence[rows[members]], side="right" if strictly else "left"
+        )
+        counts = len(ordered) - first
+        portions = np.cumsum(counts) // _PAIRS_AT_ONCE
+        for portion in np.unique(portions):
+            chosen = portions == portion
+            of_member = np.repeat(members[chosen], counts[chosen])
+            starts = np.cumsum(counts[chosen]) - counts[chosen]
+            inner = np.arange(len(of_member)) - np.repeat(starts, counts[chosen])
+            yield of_member, ordered[np.repeat(first[chosen], counts[chosen]) + inner]
+
     def _attach_equality(self, data: FileColumns, rows: Ints, groups: _Groups, pairs: _Pairs) -> None:
-        everything = np.arange(len(rows))
-        for delete in self.equality_global:
-            self._attach_one_equality(data, rows, everything, delete, pairs)
-        for partition, deletes in self.equality_by_partition.items():
-            members = groups.members(partition)
-            for delete in deletes if len(members) else ():
-                self._attach_one_equality(data, rows, members, delete, pairs)
+        scopes = [(np.arange(len(rows)), self.equality_global)] if self.equality_global else []
+        scopes += [(groups.members(partition), found) for partition, found in self.equality_by_partition.items()]
+        for members, deletes in scopes:
+            for ids, same in self._by_equality_ids(deletes).items():
+                columns = [column for field_id in ids if (column := self._primitive(field_id, same[0])) is not None]
+                for of_member, of_delete in self._in_sequence(data, rows, members, same, strictly=True):
+                    possible = np.ones(len(of_member), dtype=np.bool_)
+                    for column in columns:
+                        possible &= self._may_contain(data, rows[of_member], of_delete, column)
+                    pairs.add(of_member[possible], of_delete[possible])
 
-    def _attach_one_equality(self, data: FileColumns, rows: Ints, members: Ints, delete: int, pairs: _Pairs) -> None:
-        older = members[data.sequence[rows[members]] < self.deletes.sequence[delete]]
-        if len(older):
-            pairs.add(older[self._may_contain(data, rows[older], delete)], delete)
+    def _by_equality_ids(self, deletes: list[int]) -> dict[tuple[int, ...], list[int]]:
+        groups: dict[tuple[int, ...], list[int]] = {}
+        ids = self.deletes.table["equality_ids"].take(pa.array(deletes)).to_pylist()
+        for delete, found in zip(deletes, ids, strict=True):
+            groups.setdefault(tuple(found or ()), []).append(delete)
+        return groups
 
-    def _may_contain(self, data: FileColumns, rows: Ints, delete: int) -> Mask:
-        possible = np.ones(len(rows), dtype=np.bool_)
-        for field_id in self.deletes.table["equality_ids"][delete].as_py() or ():
-            column = self.equality_field(field_id)
-            if column is None:
-                raise NotMeasurableError(f"equality delete {self._path(delete)} uses unknown field {field_id}")
-            if column.field_type.is_primitive:
-                possible &= self._column_may_contain(data, rows, delete, column)
-        return possible
+    def _primitive(self, field_id: int, delete: int) -> NestedField | None:
+        column = self.equality_field(field_id)
+        if column is None:
+            raise NotMeasurableError(f"equality delete {self._path(delete)} uses unknown field {field_id}")
+        return column if column.field_type.is_primitive else None
 
-    def _column_may_contain(self, data: FileColumns, rows: Ints, delete: int, column: NestedField) -> Mask:
-        """Compare one equality column's null counts and bounds of data files and of the delete file."""
+    def _may_contain(self, data: FileColumns, rows: Ints, deletes: Ints, column: NestedField) -> Mask:
+        """Compare one equality column's null counts and bounds of pairs of data files and delete files."""
         field_id, field_type, optional = column.field_id, column.field_type, not column.required
-        theirs = data.metrics.field(field_id, field_type)
-        own = self.deletes.metrics.field(field_id, field_type).take(np.array([delete]))
-        data_nulls = theirs.null_count[rows]
-        own_nulls = int(own.null_count[0])
-        both_null = optional & (data_nulls != 0) & (own_nulls != 0)
-        data_all_null = optional & theirs.nulls_only[rows]
-        data_no_null = np.full(len(rows), not optional) | (data_nulls == 0)
-        excluded = data_all_null & (not optional or own_nulls == 0)
-        excluded |= (optional and bool(own.nulls_only[0])) & data_no_null
-        lower, upper = theirs.lower.take(rows), theirs.upper.take(rows)
-        first = np.zeros(len(rows), dtype=np.int64)
-        own_lower, own_upper = own.lower.take(first), own.upper.take(first)
-        ranges = lower.valid & upper.valid & own_lower.valid & own_upper.valid
-        disjoint = ranges & (lower.gt_column(own_upper) | own_lower.gt_column(upper))
+        theirs = data.metrics.field(field_id, field_type).take(rows)
+        own = self.deletes.metrics.field(field_id, field_type).take(deletes)
+        both_null = optional & (theirs.null_count != 0) & (own.null_count != 0)
+        excluded = optional & theirs.nulls_only & (own.null_count == 0)
+        excluded |= optional & own.nulls_only & (theirs.null_count == 0)
+        ranges = theirs.lower.valid & theirs.upper.valid & own.lower.valid & own.upper.valid
+        disjoint = ranges & (theirs.lower.gt_column(own.upper) | own.lower.gt_column(theirs.upper))
         possible: Mask = both_null | ~(excluded | disjoint)
         return possible
 
@@ -213,14 +228,14 @@ class DeleteFileIndex:
                 f"its data file (sequence {data.sequence[row]}): metadata is corrupted"
             )
         self._check_partition(data, row, delete)
-        pairs.add(np.array([index]), delete)
+        pairs.add(np.array([index]), np.array([delete]))
 
     def _attach_path(self, data: FileColumns, rows: Ints, index: int, deletes: Iterable[int], pairs: _Pairs) -> None:
         row = int(rows[index])
         for delete in deletes:
             if self.deletes.sequence[delete] >= data.sequence[row]:
                 self._check_partition(data, row, delete)
-                pairs.add(np.array([index]), delete)
+                pairs.add(np.array([index]), np.array([delete]))
 
     def _check_partition(self, data: FileColumns, row: int, delete: int) -> None:
         if self.deletes.partition[delete] != data.partition[row]:
@@ -228,20 +243,6 @@ class DeleteFileIndex:
                 f"delete file {self._path(delete)} and its data file {data.table['file_path'][row]} "
                 "are in different partitions: metadata is corrupted"
             )
-
-    def _attach_positions(
-        self,
-        data: FileColumns,
-        rows: Ints,
-        members: Ints,
-        deletes: list[int],
-        with_vector: Mask,
-        pairs: _Pairs,
-    ) -> None:
-        members = members[~with_vector[members]]
-        sequences = data.sequence[rows[members]]
-        for delete in deletes if len(members) else ():
-            pairs.add(members[sequences <= self.deletes.sequence[delete]], delete)
 
 
 class _Groups:
@@ -265,10 +266,10 @@ class _Pairs:
         self._members: list[Ints] = []
         self._deletes: list[Ints] = []
 
-    def add(self, members: Ints, delete: int) -> None:
+    def add(self, members: Ints, deletes: Ints) -> None:
         if len(members):
-            self._members.append(members.astype(np.int64))
-            self._deletes.append(np.full(len(members), delete, dtype=np.int64))
+            self._members.append(members)
+            self._deletes.append(deletes)
 
     def by_data_file(self) -> tuple[Ints, Ints]:
         if not self._members:

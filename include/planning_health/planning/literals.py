@@ -332,9 +332,15 @@ _CONVERSIONS: dict[Kind, Callable[[Literal, IcebergType], Literal | OutOfRange |
 
 
 def to_json_value(lit: Literal) -> Any:
-    """Return the literal as Iceberg's JSON single-value serialization writes it."""
+    """Return the literal as Iceberg's JSON single-value serialization writes it.
+
+    A date or time beyond what Python can write stays the number that it is inside; Iceberg binds that as well.
+    """
     writer = _JSON_WRITERS.get(lit.kind)
-    return writer(lit.value) if writer else lit.value
+    try:
+        return writer(lit.value) if writer else lit.value
+    except OverflowError:
+        return lit.value
 
 
 def _iso_timestamp(micros: int, fraction: int, digits: int) -> str:
