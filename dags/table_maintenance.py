@@ -7,7 +7,7 @@ after. A **dry run** (the default) shows the exact changes and stops.
 says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
 under *Required actions*), straight to `act` (approval switched off), or to the report (dry run, or nothing to improve)
 · `act` guards, sets properties, rewrites, verifies and measures again (Spark; one table at a time, by its pool) ·
-`report` shows before and after · `conclude`.
+`refuse` notes that the proposal was not approved · `report` shows before and after · `conclude`.
 
 **When it fails.**
 
@@ -27,9 +27,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Label, Param, dag, task
+from airflow.sdk.exceptions import AirflowSkipException
 
+from maintenance_approval import MaintenanceApproval, answer_of
 from planning_assets import MAINTAINED_TABLE
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
@@ -70,6 +71,14 @@ def decide(proposal: dict[str, Any]) -> str:
     if form["dry_run"] or not proposal["headline"]["proposals"]:
         return "report"
     return "approve" if form["approval"] and MAINTENANCE.approval == "required" else "act"
+
+
+@task(trigger_rule="all_done")
+def refuse() -> Result:
+    answer = answer_of("approve")
+    if answer is None or answer.approved:
+        raise AirflowSkipException("nobody refused the proposal")
+    return table_step("refuse", form_fields()["table"], by=answer.by)
 
 
 @task(trigger_rule="all_done")
@@ -171,11 +180,11 @@ def table_maintenance() -> None:
         execution_timeout=timedelta(hours=2),
     )
     decision = decide(propose.output)
-    approve = ApprovalOperator(
+    approve = MaintenanceApproval(
         task_id="approve",
         subject="Maintenance of {{ params.table }}",
         body="{{ ti.xcom_pull('describe') }}",
-        defaults=ApprovalOperator.REJECT,  # no answer in time leaves the table unchanged
+        defaults=MaintenanceApproval.REJECT,  # no answer in time leaves the table unchanged
         response_timeout=MAINTENANCE.approval_timeout,
         retries=0,
     )
@@ -198,7 +207,7 @@ def table_maintenance() -> None:
     decision >> Label("dry run, or nothing to improve") >> reported
     decision >> Label("approval required") >> approve >> act
     decision >> Label("approval switched off") >> act
-    act >> reported >> conclude()
+    act >> refuse() >> reported >> conclude()
 
 
 table_maintenance()
