@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from planning_health.metadata.model import DATA, MANIFESTS_SCHEMA, STATISTICS, P
 from planning_health.planning.expressions import ReferenceResolver
 from planning_health.planning.manifest_size import header_bytes
 from planning_health.planning.report import plan_where
+from planning_health.planning.respec import with_spec
 from planning_health.planning.scan import ScanPlanner, SimulatedScan
 
 
@@ -93,6 +94,50 @@ def compare(
     return [
         Effect(where, *(Reads.of(plan_where(planner, where, now=moment)) for planner in planners)) for where in wheres
     ]
+
+
+def what_if_document(
+    metadata: PlanningMetadata,
+    wheres: Sequence[str],
+    *,
+    metrics: Mapping[str, str] | None = None,
+    spec: Sequence[tuple[str, str]] | None = None,
+    now: dt.datetime | None = None,
+) -> dict[str, Any]:
+    """Describe what other statistics and another partition spec would do to queries, as JSON.
+
+    Args:
+        metadata: the recorded picture.
+        wheres: predicates in Spark SQL.
+        metrics: metrics mode by column; None leaves this what-if out.
+        spec: (column, transform) of another partition spec; None leaves this what-if out.
+        now: the current time for all predicates; the real one by default.
+
+    Raises:
+        InputError: a predicate, column, mode or transform does not fit the table.
+    """
+    document: dict[str, Any] = {}
+    if metrics:
+        change = with_statistics(metadata, metrics)
+        document["metrics"] = {
+            "modes": dict(metrics),
+            "saved_bytes": change.saved_bytes,
+            "not_recorded": list(change.not_recorded),
+            "predicates": _documents(compare(metadata, change.metadata, wheres, now=now)),
+        }
+    if spec:
+        predicted = with_spec(metadata, spec)
+        document["spec"] = {
+            "fields": [{"column": column, "transform": transform} for column, transform in spec],
+            "data_files": len(predicted.data_files),
+            "data_manifests": len(predicted.manifests),
+            "predicates": _documents(compare(metadata, predicted, wheres, now=now)),
+        }
+    return document
+
+
+def _documents(effects: Iterable[Effect]) -> list[dict[str, Any]]:
+    return [effect.document() for effect in effects]
 
 
 @dataclass(frozen=True, slots=True)
