@@ -50,15 +50,20 @@ class AvroFile:
             yield from _whole_block(count, content, prefixed) or _decoded(count, io.BytesIO(content), plain)
 
 
-def read_avro(path: str, content: bytes) -> AvroFile:
+def read_avro(path: str, content: bytes, records: int | None = None) -> AvroFile:
     """Opens an Avro file from its bytes.
+
+    Args:
+        path: named in errors.
+        content: the file's bytes.
+        records: open only this many records from the file's beginning; the blocks behind them are not decompressed.
 
     Raises:
         NotMeasurableError: naming the file, when it is not an Avro file or ends too early.
     """
     try:
         reader = fastavro.block_reader(io.BytesIO(content))
-        blocks = tuple((block.num_records, block.bytes_.getvalue()) for block in reader)
+        blocks = tuple(_blocks(reader, records))
         schema = json.loads(reader.metadata["avro.schema"])
         return AvroFile(schema, str(reader.codec), blocks)
     except Exception as error:  # fastavro raises many kinds on damaged bytes
@@ -102,6 +107,18 @@ def _fixed_as_bytes(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_fixed_as_bytes(item) for item in schema]
     return schema
+
+
+def _blocks(reader: Any, records: int | None) -> Iterator[tuple[int, bytes]]:
+    """The blocks of the first ``records`` records; the last block counts only those that are wanted."""
+    for block in reader:
+        if records is None:
+            yield block.num_records, block.bytes_.getvalue()
+            continue
+        yield min(records, block.num_records), block.bytes_.getvalue()
+        records -= block.num_records
+        if records <= 0:
+            return
 
 
 def _without_logical_types(schema: Any) -> Any:

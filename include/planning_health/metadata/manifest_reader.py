@@ -96,7 +96,12 @@ def recorded_in(manifest: ManifestFile, recorded: frozenset[int]) -> frozenset[i
 
 
 def decode_manifest(
-    manifest: ManifestFile, content: bytes, recorded: frozenset[int], *, compiled: bool = False
+    manifest: ManifestFile,
+    content: bytes,
+    recorded: frozenset[int],
+    *,
+    compiled: bool = False,
+    entries: int | None = None,
 ) -> DecodedManifest:
     """Decodes a manifest's entries.
 
@@ -107,11 +112,12 @@ def decode_manifest(
         content: the manifest file's bytes.
         recorded: ids of the columns whose statistics are kept.
         compiled: use the compiled decoder, where its library is installed; the result is the same.
+        entries: decode only this many entries from the manifest's beginning.
 
     Raises:
         NotMeasurableError: naming the manifest, when it is damaged.
     """
-    avro = read_avro(manifest.path, content)
+    avro = read_avro(manifest.path, content, entries)
     columns = recorded_in(manifest, recorded)
     try:
         return (compiled and _decode_compiled(manifest, avro, columns)) or _Decoder(manifest, avro, columns).decode()

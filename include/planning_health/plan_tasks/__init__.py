@@ -36,6 +36,7 @@ from planning_health.plan_tasks.token import (
     decode,
     encode,
     from_payload,
+    read_scan,
     table_identity,
 )
 
@@ -75,6 +76,7 @@ __all__ = [
     "mean_plans_computed",
     "plan_bytes",
     "plans_computed",
+    "read_scan",
     "simulate",
     "table_identity",
     "total_order",

@@ -188,7 +188,7 @@ def _parse(raw: bytes) -> object:
 def _read(payload: object) -> Token:
     fields = _object(payload, "plan task")
     table = _text(fields, "table")
-    scan = _read_scan(_object(fields.get("scan"), "scan"))
+    scan = read_scan(_object(fields.get("scan"), "scan"))
     if "ranges" in fields:
         return RangeToken(table, _integer(fields, "snapshot-id"), scan, _read_ranges(fields["ranges"]))
     offset, limit = _integer(fields, "offset"), _integer(fields, "limit")
@@ -214,8 +214,12 @@ def _read_ranges(value: object) -> tuple[EntryRange, ...]:
     return tuple(ranges)
 
 
-def _read_scan(scan: Mapping[str, Any]) -> dict[str, Any]:
-    """The scan's known fields in the parser's order, checked; the two flags always, the others when they are there."""
+def read_scan(scan: Mapping[str, Any]) -> dict[str, Any]:
+    """The scan's known fields in the parser's order, checked; the two flags always, the others when they are there.
+
+    Raises:
+        InvalidTokenError: a field is not known or wrongly typed, or the snapshots contradict each other.
+    """
     if unknown := sorted(scan.keys() - _SCAN_FIELDS.keys()):
         raise InvalidTokenError(f"scan field {_shown(unknown[0])}: expected one of {', '.join(_SCAN_FIELDS)}")
     known = {"case-sensitive": True, "use-snapshot-schema": False, **scan}
@@ -251,6 +255,7 @@ _SCAN_FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "use-snapshot-schema": _FLAG,
     "stats-fields": _NAMES,
     "min-rows-requested": _INT64,
+    "schema-id": _INT64,  # not of the request: pins the schema that the scan was bound to
 }
 
 
