@@ -1,0 +1,19 @@
+"""The document of the signals names each one with the thresholds that the code has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planning_health.health import DEFAULTS, SIGNALS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "signals.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("signal", sorted(SIGNALS))
+def test_each_signal_is_documented_with_its_meaning_and_thresholds(signal: str) -> None:
+    (row,) = [line for line in DOCUMENT.splitlines() if line.startswith(f"| `{signal}` | ") and line.count("|") == 6]
+    assert SIGNALS[signal].meaning in row
+    if signal in DEFAULTS:
+        assert f"| {DEFAULTS[signal].warning:,g} |" in row
