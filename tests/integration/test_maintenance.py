@@ -13,9 +13,10 @@ from planning_health.maintenance import action as action_module
 from planning_health.maintenance import rewrite as rewrite_module
 from planning_health.maintenance.java_table import RUN_ID_PROPERTY
 from planning_health.maintenance.lease import lease
+from planning_health.maintenance.next_append import predict_next_append
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.verification import Check
-from planning_health.metadata import SnapshotChoice
+from planning_health.metadata import SnapshotChoice, load
 from planning_health.metadata.record_spark import load_java_table
 from planning_health.run_folder import RunFolder
 from planning_health.stages.act import act
@@ -216,6 +217,31 @@ def test_sorting_by_a_later_partition_field_clusters_by_it(make: Make) -> None:
     expected = {item["field"]: item["mean_after"] for item in result["predicted"]["overlap"]}
     assert means["id_bucket"][1] < means["id_bucket"][0] / 2
     assert {field: after for field, (_, after) in means.items()} == pytest.approx(expected, rel=0.05)
+
+
+def test_what_the_next_append_merges_is_predicted(make: Make) -> None:
+    table = make("merging", "months(d)", UNMERGED + ", 'commit.manifest.target-size-bytes'='17000'")
+    table.append(6)
+    table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD months(d) WITH days(d)")
+    table.append(6)
+    table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('commit.manifest-merge.enabled'='true')")
+    run = table.run()
+    measure(table.settings, run, [table.name], spark=table.spark)
+    expected = predict_next_append(load(run.metadata_url(table.name)))
+    table.append(1)
+    appended = table.java().currentSnapshot().snapshotId()
+    sizes = [
+        row.existing_data_files_count
+        for row in table.sql("SELECT * FROM {t}.manifests")
+        if row.added_snapshot_id != appended or row.existing_data_files_count
+    ]
+    entries = expected.manifests
+    predicted = [
+        sum(counts)
+        for counts in zip(entries["entries_existing"].to_pylist(), entries["entries_added"].to_pylist(), strict=True)
+    ]
+    assert sorted(count for count in predicted if count > 15) == sorted(count for count in sizes if count > 15)
+    assert len(expected.manifests) + 1 == table.sql("SELECT count(*) FROM {t}.manifests")[0][0]
 
 
 @pytest.mark.parametrize("version", [1, 3])

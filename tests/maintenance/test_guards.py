@@ -59,6 +59,7 @@ def test_a_wap_branch_and_another_branch_refuse_and_a_hadoop_catalog_warns() -> 
 def test_an_unknown_transform_refuses() -> None:
     spec = PartitionSpec(PartitionField(2, 1000, parse_transform("zorder"), "z"), spec_id=0)
     assert "unknown transform" in refusals(check_table(picture([], spec=spec), HERE))[0]
+    assert "unknown transform" in str(spec_refusal(picture([], spec=spec), 0))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.maintenance.pictures import DAYS_AND_SITE, ENTRY_BYTES, HEADER_BYTES, UNPARTITIONED, picture, raw
 
 from planning_health.maintenance.layout import layout_of
+from planning_health.maintenance.next_append import predict_next_append
 from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
 
 
@@ -95,6 +96,19 @@ def test_a_manifest_that_outgrows_the_target_is_rolled_every_250_rows() -> None:
 def test_the_target_is_the_tables_own_or_icebergs_default() -> None:
     assert target_size({}) == 8 * 1024 * 1024
     assert target_size({"commit.manifest.target-size-bytes": "65536"}) == 65536
+
+
+def test_the_next_append_merges_neighbours_that_fit_together_save_the_first_bin() -> None:
+    """12 aligned manifests become 6 (measured on Iceberg 1.12); the bin of the append's own manifest waits."""
+    metadata = picture([[[day]] for day in range(12)])
+    length = HEADER_BYTES + ENTRY_BYTES
+    assert len(predict_next_append(metadata, 2 * length).manifests) == 6
+    assert len(predict_next_append(metadata, 13 * length).manifests) == 12
+    assert len(predict_next_append(metadata, 12 * length).manifests) == 1
+    assert predict_next_append(metadata, length) is metadata
+    merged = predict_next_append(metadata, 4 * length)
+    assert merged.manifests["entries_existing"].to_pylist()[:2] == [4, 4]
+    assert sorted(merged.data_files["file_path"].to_pylist()) == sorted(metadata.data_files["file_path"].to_pylist())
 
 
 @settings(deadline=None, max_examples=60)

@@ -42,9 +42,23 @@ def test_a_wide_table_is_to_be_rewritten() -> None:
     assert proposal["predicted"]["queries"] == [
         {"name": "one day", "where": JANUARY_2.where, "manifests_before": 6, "manifests_after": 1}
     ]
-    assert "can undo the clustering" in proposal["risk"]
-    quiet = picture(WIDE, properties={"commit.manifest-merge.enabled": "false"})
-    assert "can undo" not in rewrite_proposal(REQUEST, decide(quiet)[0], Workload.of(quiet, []))["risk"]
+    assert "The next append" not in proposal["risk"]
+
+
+def test_the_proposal_says_when_the_next_append_will_not_leave_the_layout() -> None:
+    """Rewriting halves the headers, so that neighbours fit into the target together."""
+    small = {"commit.manifest.target-size-bytes": "26000"}
+    overlapping = [[[day] for day in range(5)] for _ in range(12)]
+    metadata = picture(overlapping, properties=small)
+    (decision,) = decide(metadata)
+    proposal = rewrite_proposal(REQUEST, decision, Workload.of(metadata, []))
+    assert proposal["predicted"]["manifests_after"] == 4
+    assert proposal["after_next_append"]["manifests"] == 2
+    assert "The next append will merge these 4 manifests into 2" in proposal["risk"]
+    quiet = picture(overlapping, properties=small | {"commit.manifest-merge.enabled": "false"})
+    proposal = rewrite_proposal(REQUEST, decide(quiet)[0], Workload.of(quiet, []))
+    assert proposal["after_next_append"]["manifests"] == 4
+    assert "next append" not in proposal["risk"]
 
 
 @pytest.mark.parametrize("target", [320_000, 8 * 1024 * 1024])

@@ -136,6 +136,8 @@ def spec_refusal(metadata: PlanningMetadata, spec_id: int) -> str | None:
     for field in spec.fields:
         if isinstance(field.transform, VoidTransform):
             continue
+        if isinstance(field.transform, UnknownTransform):
+            return f"cannot rewrite this spec: partition field {field.name!r} has unknown transform {field.transform}"
         if field.source_id not in current.field_ids:
             return (
                 f"cannot rewrite this spec: the source column of partition field {field.name!r} was dropped "

@@ -8,11 +8,9 @@ everything that measures a table measures the prediction too.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +19,14 @@ import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
 
 from planning_health.health.data_files import positive_property
-from planning_health.metadata.model import DATA, DELETED, DELETES, EXISTING, MANIFESTS_SCHEMA, PlanningMetadata
+from planning_health.maintenance.predicted_state import (
+    OldManifests,
+    Replacement,
+    Rows,
+    partition_values,
+    predicted_state,
+)
+from planning_health.metadata.model import DATA, DELETES, PlanningMetadata
 from planning_health.metadata.single_values import decode_array
 
 TARGET_SIZE_PROPERTY: Final = "commit.manifest.target-size-bytes"
@@ -29,8 +34,6 @@ DEFAULT_TARGET_SIZE: Final = 8 * 1024 * 1024
 
 _ROLL_CHECK_ROWS: Final = 250
 _ROLL_FACTOR: Final = 1.2
-
-Order = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,45 +70,44 @@ def predict_rewrite_manifests(
     """
     spec = metadata.info.specs[spec_id]
     order = tuple(sort_by or ())
-    parts = [
-        part
-        for content in (DATA, DELETES)
-        if (part := _Part(metadata, spec, content, target_size_bytes, order)).is_rewritten
-    ]
-    if not parts:
+    rewrites = [_Rewrite(metadata, spec, content, target_size_bytes, order) for content in (DATA, DELETES)]
+    replacements = [rewrite.replacement() for rewrite in rewrites if rewrite.is_run]
+    if not replacements:
         return RewritePrediction(spec_id, order, False, metadata)
-    return RewritePrediction(spec_id, order, True, _assemble(metadata, parts))
+    return RewritePrediction(spec_id, order, True, predicted_state(metadata, replacements))
 
 
-class _Part:
-    """The data or the delete manifests of the spec."""
+class _Rewrite:
+    """The rewrite of the data or of the delete manifests of one spec."""
 
     def __init__(
         self, metadata: PlanningMetadata, spec: PartitionSpec, content: int, target: int, sort_by: tuple[str, ...]
     ) -> None:
-        self.metadata, self.spec, self.content, self.target, self.sort_by = metadata, spec, content, target, sort_by
+        self.spec, self.target, self.sort_by = spec, target, sort_by
         manifests = metadata.manifests
         mine = pc.and_(pc.equal(manifests["content"], content), pc.equal(manifests["partition_spec_id"], spec.spec_id))
-        self.old = manifests.filter(mine)
-        self.wanted = -(-self._total("length") // target)
-        self.is_rewritten = len(self.old) > 0 and not (self.wanted == 1 and len(self.old) == 1)
+        self.old = OldManifests(metadata, spec, content, manifests.filter(mine))
+        self.wanted = -(-self.old.total("length") // target)
 
-    def groups(self) -> tuple[pa.Table, list[Order]]:
-        """The live entries, and for each new manifest the rows of it in their new order."""
-        files = self.metadata.data_files if self.content == DATA else self.metadata.delete_files
-        ordinals = pa.array(self.old["ordinal"].to_pylist(), pa.int32())
-        live = pc.and_(pc.is_in(files["manifest_ordinal"], value_set=ordinals), pc.not_equal(files["status"], DELETED))
-        entries = files.filter(live).combine_chunks()
-        if not len(entries):
-            return entries, []
-        keys = self._keys(entries)
+    @property
+    def is_run(self) -> bool:
+        """Iceberg leaves a single manifest alone unless it is larger than the target."""
+        count = len(self.old.manifests)
+        return count > 0 and not (self.wanted == 1 and count == 1)
+
+    def replacement(self) -> Replacement:
+        """What the rewrite will write."""
+        entries = self.old.live_entries()
+        groups = [piece for group in self._dealt(entries) if len(group) for piece in self._rolled(group, len(entries))]
+        return Replacement(self.old, entries, groups)
+
+    def _dealt(self, entries: pa.Table) -> list[Rows]:
+        keys = self._keys(entries) if len(entries) else None
         if keys is None:  # unpartitioned: dealt out evenly
             rows = np.arange(len(entries))
-            dealt = [rows[start :: self.wanted] for start in range(self.wanted)]
-        else:
-            order = np.argsort(keys, kind="stable")
-            dealt = _split(order, keys[order], self.wanted)
-        return entries, [piece for group in dealt if len(group) for piece in self._rolled(group, len(entries))]
+            return [rows[start :: self.wanted] for start in range(self.wanted)]
+        order = np.argsort(keys, kind="stable")
+        return _split(order, keys[order], self.wanted)
 
     def _keys(self, entries: pa.Table) -> npt.NDArray[np.int64] | None:
         """One number an entry that orders it as Spark orders its partition; ``None`` for an unpartitioned spec."""
@@ -114,7 +116,7 @@ class _Part:
         by_name = {field.name: position for position, field in enumerate(self.spec.fields)}
         by_id = sorted(range(len(self.spec.fields)), key=lambda position: self.spec.fields[position].field_id)
         positions = [by_name[name] for name in self.sort_by] or by_id
-        types = self.metadata.info.partition_types(self.spec)
+        types = self.old.metadata.info.partition_types(self.spec)
         keys: npt.NDArray[np.int64] = np.zeros(len(entries), dtype=np.int64)
         for position in positions:
             field_type = types[position]
@@ -128,56 +130,15 @@ class _Part:
             keys = np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
         return keys
 
-    def _rolled(self, group: Order, entries: int) -> list[Order]:
+    def _rolled(self, group: Rows, entries: int) -> list[Rows]:
         """Splits a manifest where it would outgrow the target by a fifth; the writer looks every 250 rows."""
-        bytes_per_entry = self._total("length") / entries
+        bytes_per_entry = self.old.total("length") / entries
         rows = int(self.target * _ROLL_FACTOR / bytes_per_entry) + 1
         rows = -(-rows // _ROLL_CHECK_ROWS) * _ROLL_CHECK_ROWS
         return [group[start : start + rows] for start in range(0, len(group), rows)]
 
-    def header_bytes(self) -> int:
-        """About what a manifest takes beside its entries: Avro's header holds the schemas uncompressed."""
-        info = self.metadata.info
-        schema = len(info.schema.model_dump_json(by_alias=True, exclude_none=True))
-        fixed = _HEADER_BYTES[min(info.format_version, max(_HEADER_BYTES))]
-        smallest = pc.min(self.old["length"]).as_py()
-        return min(fixed + _HEADER_BYTES_PER_FIELD * len(self.spec.fields) + schema, int(smallest * 0.95))
 
-    def length(self, entries: int) -> int:
-        """The predicted size of a new manifest of so many entries.
-
-        The first entry of a manifest hardly compresses, later ones repeat much of it: so merging saves more than the
-        headers.
-        """
-        header = self.header_bytes()
-        body = max(0, self._total("length") - header * len(self.old))
-        first = min(self.raw_entry_bytes * _FIRST_ENTRY_RATIO, body / max(1, len(self.old)))
-        later = (body - first * len(self.old)) / max(1, self.entries - len(self.old))
-        return header + round(first + later * (entries - 1))
-
-    @cached_property
-    def entries(self) -> int:
-        """Entries of the old manifests, DELETED ones included."""
-        return sum(self._total(f"entries_{kind}") for kind in ("added", "existing", "deleted"))
-
-    @property
-    def raw_entry_bytes(self) -> float:
-        """Mean bytes of an entry before compression."""
-        return self._total("uncompressed_bytes") / max(1, self.entries)
-
-    def _total(self, column: str) -> int:
-        return int(pc.sum(self.old[column]).as_py() or 0)
-
-
-_FIRST_ENTRY_RATIO: Final = 0.7
-"""Compressed / raw bytes of a manifest's first entry, by deflate (measured)."""
-
-_HEADER_BYTES: Final = {1: 5432, 2: 6676, 3: 7489}
-_HEADER_BYTES_PER_FIELD: Final = 215
-"""A manifest's header without the table's schema, by format version, and what a partition field adds (measured)."""
-
-
-def _split(order: Order, keys: npt.NDArray[np.int64], wanted: int) -> list[Order]:
+def _split(order: Rows, keys: npt.NDArray[np.int64], wanted: int) -> list[Rows]:
     """Spark's range partitioning: bounds where the running count passes equal steps, never within equal keys."""
     step = len(keys) / wanted
     goal, bounds = step, list[int]()
@@ -189,110 +150,3 @@ def _split(order: Order, keys: npt.NDArray[np.int64], wanted: int) -> list[Order
             goal += step
     cuts = np.searchsorted(keys, np.array(bounds, dtype=np.int64), side="right")
     return np.split(order, cuts)
-
-
-def _assemble(metadata: PlanningMetadata, parts: list[_Part]) -> PlanningMetadata:
-    """The snapshot as Iceberg lists it: new manifests first, data before deletes, then those that were kept."""
-    rows: list[dict[str, Any]] = []
-    files: dict[int, list[pa.Table]] = {DATA: [], DELETES: []}
-    replaced = {ordinal for part in parts for ordinal in part.old["ordinal"].to_pylist()}
-    for part in parts:
-        entries, groups = part.groups()
-        for group in groups:
-            new_entries = _renumbered(entries.take(pa.array(group)), len(rows))
-            files[part.content].append(new_entries)
-            rows.append(_manifest_row(part, new_entries, len(rows)))
-    moved = np.full(len(metadata.manifests) + 1, -1, dtype=np.int32)  # old ordinal → new one; -1 is replaced
-    for row in metadata.manifests.to_pylist():
-        if row["ordinal"] not in replaced:
-            moved[row["ordinal"]] = len(rows)
-            rows.append(row | {"ordinal": len(rows)})
-    files[DATA].append(_kept(metadata.data_files, moved))
-    files[DELETES].append(_kept(metadata.delete_files, moved))
-    return replace(
-        metadata,
-        manifests=pa.Table.from_pylist(rows, schema=MANIFESTS_SCHEMA),
-        data_files=pa.concat_tables([metadata.data_files.schema.empty_table(), *files[DATA]]),
-        delete_files=pa.concat_tables([metadata.delete_files.schema.empty_table(), *files[DELETES]]),
-    )
-
-
-def _kept(files: pa.Table, moved: npt.NDArray[np.int32]) -> pa.Table:
-    """The entries of the manifests that stay, with their manifests' new ordinals."""
-    ordinals = moved[files["manifest_ordinal"].to_numpy()]
-    stays = ordinals >= 0
-    return _with(files.filter(pa.array(stays)), "manifest_ordinal", pa.array(ordinals[stays], pa.int32()))
-
-
-def _renumbered(entries: pa.Table, ordinal: int) -> pa.Table:
-    count = len(entries)
-    entries = _with(entries, "manifest_ordinal", pa.array([ordinal] * count, pa.int32()))
-    entries = _with(entries, "position", pa.array(range(count), pa.int32()))
-    return _with(entries, "status", pa.array([EXISTING] * count, pa.int8()))
-
-
-def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    return table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
-
-
-def _manifest_row(part: _Part, entries: pa.Table, ordinal: int) -> dict[str, Any]:
-    length = part.length(len(entries))
-    return {
-        "ordinal": ordinal,
-        "path": f"predicted-{ordinal}",
-        "length": length,
-        "file_size": length,
-        "partition_spec_id": part.spec.spec_id,
-        "content": part.content,
-        "sequence_number": getattr(part.metadata.info.metadata, "last_sequence_number", -1) + 1,
-        "min_sequence_number": pc.min(entries["sequence_number"]).as_py(),
-        "added_files_count": 0,
-        "existing_files_count": len(entries),
-        "deleted_files_count": 0,
-        "added_rows_count": 0,
-        "existing_rows_count": pc.sum(entries["record_count"]).as_py(),
-        "deleted_rows_count": 0,
-        "partitions": _summaries(part, entries),
-        "entries_added": 0,
-        "entries_existing": len(entries),
-        "entries_deleted": 0,
-        "uncompressed_bytes": round(part.raw_entry_bytes * len(entries)),
-        "statistics_bytes": _scaled_statistics(part.old, len(entries) / max(1, part.entries)),
-        "codec": "deflate",
-    }
-
-
-def _scaled_statistics(old: pa.Table, share: float) -> list[dict[str, int]]:
-    """The columns' statistics bytes of all old manifests, shared out to one new manifest."""
-    total: Counter[int] = Counter()
-    for columns in old["statistics_bytes"].to_pylist():
-        total.update({column["field_id"]: column["bytes"] for column in columns or ()})
-    return [{"field_id": field_id, "bytes": round(count * share)} for field_id, count in sorted(total.items())]
-
-
-def _summaries(part: _Part, entries: pa.Table) -> list[dict[str, Any]]:
-    return [
-        _summary(partition_values(entries, position), field_type)
-        for position, field_type in enumerate(part.metadata.info.partition_types(part.spec))
-    ]
-
-
-def partition_values(files: pa.Table, position: int) -> pa.Array:
-    """The raw values of one partition field; all rows must be of the spec that the position belongs to."""
-    return pc.list_element(files["partition"].combine_chunks(), position)
-
-
-def _summary(raw: pa.Array, field_type: Any) -> dict[str, Any]:
-    values, known = (
-        decode_array(raw, field_type) if field_type is not None else (np.array([]), np.zeros(len(raw), bool))
-    )
-    not_nan = known.copy()
-    not_nan[known] = values[known] == values[known]
-    rows = np.flatnonzero(not_nan)
-    order = rows[np.argsort(values[rows], kind="stable")]
-    return {
-        "contains_null": bool(raw.null_count),
-        "contains_nan": bool((known & ~not_nan).any()),
-        "lower_bound": raw[int(order[0])].as_py() if len(order) else None,
-        "upper_bound": raw[int(order[-1])].as_py() if len(order) else None,
-    }

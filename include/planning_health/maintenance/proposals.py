@@ -15,6 +15,7 @@ from planning_health.errors import InputError
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.layout import layout_of
+from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
 from planning_health.maintenance.prediction import (
     TARGET_SIZE_PROPERTY,
     RewritePrediction,
@@ -174,6 +175,8 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, worklo
     if decision.prediction is None:
         raise ValueError("only a predicted rewrite can be proposed")
     metadata, info = decision.base, decision.base.info
+    target = request.target_manifest_bytes or target_size(info.properties)
+    next_append, note = _after_next_append(decision.prediction.metadata, target)
     undo = [commands.rollback(info.name, info.snapshot_id)] if info.snapshot_id is not None else []
     return {
         "id": f"rewrite_manifests_spec_{decision.spec_id}",
@@ -185,7 +188,8 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, worklo
         "commands": [commands.rewrite_manifests(info.name, decision.spec_id, request.sort_by)],
         "undo": undo,
         "predicted": effect_of(metadata, decision.prediction.metadata, workload),
-        "risk": _rewrite_risk(metadata),
+        "after_next_append": next_append,
+        "risk": _rewrite_risk(metadata, note),
         "params": {
             "actions": ["rewrite_manifests"],
             "spec_id": decision.spec_id,
@@ -195,19 +199,33 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, worklo
     }
 
 
-def _rewrite_risk(metadata: PlanningMetadata) -> str:
+def _rewrite_risk(metadata: PlanningMetadata, note: str) -> str:
     parts = [
         "Metadata only: no data file is touched, and rows, files and sequence numbers are compared before and after.",
         "Undo it only while no other commit has followed: a rollback would lose that commit.",
+        note,
     ]
-    if metadata.info.properties.get("commit.manifest-merge.enabled", "true").lower() != "false":
-        parts.append(
-            f"Later appends merge small manifests up to {TARGET_SIZE_PROPERTY} and can undo the clustering; lower it "
-            "or set commit.manifest-merge.enabled = false."
-        )
-    if metadata.info.metadata.format_version >= 3:
+    if metadata.info.format_version >= 3:
         parts.append("Format version 3: next-row-id grows with the rewrite; row ids themselves stay.")
-    return " ".join(parts)
+    return " ".join(part for part in parts if part)
+
+
+def _after_next_append(predicted: PlanningMetadata, target: int) -> tuple[dict[str, Any], str]:
+    """The layout after the next append, and what to say of it: nothing while the layout lasts."""
+    later = predict_next_append(predicted, target)
+    layout, lasting = layout_of(later), layout_of(predicted)
+    numbers = {
+        "manifests": layout.manifests,
+        "metadata_bytes": layout.metadata_bytes,
+        "overlap": [{"spec_id": item.spec_id, "field": item.field, "mean": item.mean} for item in layout.overlap],
+    }
+    if later is predicted:
+        return numbers, ""
+    return numbers, (
+        f"The next append will merge these {lasting.manifests} manifests into {layout.manifests}, since neighbours "
+        f"fit into {target:,} bytes together: lower {TARGET_SIZE_PROPERTY}, or set {MERGE_ENABLED} = false, to keep "
+        "the layout."
+    )
 
 
 def property_proposal(
