@@ -21,14 +21,20 @@ def main() -> None:
         elif command == "airflow":
             from planning_health.demo.airflow_server import serve
 
-            serve(Console())
+            serve(_console())
         else:
             from planning_health.demo.run import run_demo
 
-            run_demo(Console())
+            run_demo(_console())
     except PlanningHealthError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_status)
+
+
+def _console() -> Console:
+    """The terminal; a log file gets lines that are wide enough for the summary."""
+    console = Console()
+    return console if console.is_terminal else Console(width=140)
 
 
 if __name__ == "__main__":
