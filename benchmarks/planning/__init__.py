@@ -1,0 +1,1 @@
+"""Planning simulated and planned for real, side by side, on a large generated table."""
