@@ -1,7 +1,7 @@
 """The reference lesson's six diagnostic steps, each an automatic check with its evidence.
 
-Steps 2 and 3 read the planning simulation of the table's queries where there is one; step 1 needs query times, which a
-measurement of metadata does not have.
+Steps 2 and 3 read the planning simulation of the table's queries where there is one; step 1 reads the planning times
+that Iceberg's own reporter gave while Spark measured the table. How long a query runs after planning is not measured.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from planning_health.health.thresholds import Level, worst
 LOW_SKIPPING: Final = 0.5
 """Below this part of skipped manifests or files, a step looks for the reason."""
 
+SLOW_PLANNING_MS: Final = (1_000.0, 10_000.0)
+"""Planning times of one query that are a warning, and critical: an interactive query should start within a second."""
+
 _TITLES: Final = (
-    "Share of planning in query time",
+    "Planning time of the queries",
     "Manifests skipped, by transform and predicate",
     "Files skipped, by the statistics collected",
     "Manifest size",
@@ -74,11 +77,19 @@ def _level(findings: Iterable[Finding], *signals: str) -> Level:
 def _query_time(planning: Mapping[str, Any] | None) -> Outcome:
     model = (planning or {}).get("cost_model")
     predicted = f" The planning simulation's cost model: {model}." if isinstance(model, str) else ""
-    return (
-        "not_measured",
-        "Not measured: metadata holds no query times. Compare the scan node's total planning duration in the Spark UI "
-        f"with the query's.{predicted}",
+    measured = [item for item in (planning or {}).get("predicates") or () if item.get("measured")]
+    if not measured:
+        return (
+            "not_measured",
+            "Not measured: planning is timed where Spark measures the table. Compare the scan node's total planning "
+            f"duration in the Spark UI with the query's.{predicted}",
+        )
+    slowest = max(item["measured"]["median_ms"] for item in measured)
+    level: Level = (
+        "critical" if slowest >= SLOW_PLANNING_MS[1] else "warning" if slowest >= SLOW_PLANNING_MS[0] else "ok"
     )
+    times = "; ".join(f"{item['name']} {item['measured']['median_ms']:,.0f} ms" for item in measured)
+    return level, f"Iceberg's own planning time, median of up to three runs: {times}.{predicted}"
 
 
 def _manifests_skipped(a: Assessment, findings: Sequence[Finding], predicates: list[Mapping[str, Any]]) -> Outcome:

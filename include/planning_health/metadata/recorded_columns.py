@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import sqlglot
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 
 def columns_to_record(metadata: TableMetadata, schema: Schema, queried: Iterable[str]) -> frozenset[int]:
@@ -30,12 +27,3 @@ def columns_to_record(metadata: TableMetadata, schema: Schema, queried: Iterable
 def _ids_by_name(schema: Schema) -> dict[str, int]:
     names = ((schema.find_column_name(field_id), field_id) for field_id in schema.field_ids)
     return {name: field_id for name, field_id in names if name is not None}
-
-
-def columns_in(where: str) -> frozenset[str]:
-    """The column names of a WHERE clause, dotted; none when it cannot be parsed (the simulation names the fault)."""
-    try:
-        parsed = sqlglot.parse_one(where, dialect="spark")
-    except SqlglotError:
-        return frozenset()
-    return frozenset(".".join(part.name for part in column.parts) for column in parsed.find_all(exp.Column))

@@ -96,6 +96,15 @@ def parse_where(
     return ParsedPredicate(where, expression, tuple(rest), columns)
 
 
+def columns_in(where: str) -> frozenset[str]:
+    """The columns of a WHERE clause, nested fields dotted; none where it cannot be parsed: planning names the fault."""
+    try:
+        tree = _parse(where)
+    except InputError:
+        return frozenset()
+    return frozenset(".".join(_column_path(node) or ()) for node in _column_nodes(tree))
+
+
 def _parse(where: str) -> exp.Expression:
     try:
         trees = sqlglot.parse(where, dialect="spark")

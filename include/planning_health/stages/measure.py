@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.envelope import Envelope
 from planning_health.errors import PlanningHealthError
 from planning_health.identifiers import TableName
-from planning_health.metadata import PlanningMetadata, SnapshotChoice, load, record_with_pyiceberg, save
-from planning_health.metadata.recorded_columns import columns_in
+from planning_health.metadata import PlanningMetadata, load, record_with_pyiceberg, save
+from planning_health.metadata.planning_times import measure_planning
+from planning_health.planning.expressions import to_iceberg_json
+from planning_health.planning.predicates import columns_in
+from planning_health.planning.report import plan_where
+from planning_health.planning.scan import ScanPlanner
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.stages.queries import configured_queries, queries_of
 from planning_health.stages.table_stage import MEASUREMENT
 
 if TYPE_CHECKING:
@@ -24,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 KIND = "measure"
 
-Recorder = Callable[[TableName], PlanningMetadata]
-
 
 def measure(
     settings: SettingsDocument,
@@ -33,8 +36,6 @@ def measure(
     tables: Sequence[TableName],
     *,
     spark: SparkSession | None = None,
-    wheres: Sequence[str] = (),
-    choice: SnapshotChoice | None = None,
 ) -> Envelope:
     """Records each table into the run folder; a table that cannot be measured is reported and passed over.
 
@@ -42,30 +43,15 @@ def measure(
         settings: the settings; their queries name the columns whose statistics are recorded.
         run_folder: where the recordings go.
         tables: what to measure.
-        spark: with a session, executors read the manifests; without one, this process does through PyIceberg.
-        wheres: predicates beside the configured ones whose columns are recorded too.
-        choice: another snapshot than the current one.
+        spark: with a session, executors read the manifests and Iceberg's own planning of the queries is timed;
+            without one, this process reads through PyIceberg.
 
     Returns:
         The run's envelope: status ``failed`` only when every table failed, with the failures in the data.
     """
-
-    def record(table: TableName) -> PlanningMetadata:
-        queried = queried_columns(settings, table, wheres)
-        folder = run_folder.metadata_url(table)
-        if spark is None:
-            catalog = load_pyiceberg_catalog(settings, table.catalog)
-            metadata = record_with_pyiceberg(catalog, table, queried=queried, choice=choice)
-            save(metadata, folder)
-            return metadata
-        from planning_health.metadata.record_spark import record_with_spark
-
-        record_with_spark(spark, table, folder, queried=queried, choice=choice)
-        return load(folder)
-
     failed: dict[str, str] = {}
     for number, table in enumerate(tables, start=1):
-        envelope = _measure_one(run_folder, table, record)
+        envelope = _measure_one(settings, run_folder, table, spark)
         logger.info("measured %s (%d of %d): %s", table, number, len(tables), envelope.reason or envelope.status)
         if envelope.reason:
             failed[str(table)] = envelope.reason
@@ -81,14 +67,54 @@ def measure(
 
 def queried_columns(settings: SettingsDocument, table: TableName, wheres: Sequence[str] = ()) -> frozenset[str]:
     """The columns of the table's configured queries and of further predicates."""
-    rule = settings.rule_for(table)
-    configured = [query.where for query in rule.queries] if rule else []
+    configured = [query.where for query in configured_queries(settings, table)]
     return frozenset[str]().union(*(columns_in(where) for where in [*configured, *wheres]))
 
 
-def _measure_one(run_folder: RunFolder, table: TableName, record: Recorder) -> Envelope:
+def _record(
+    settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
+) -> PlanningMetadata:
+    queried = queried_columns(settings, table)
+    folder = run_folder.metadata_url(table)
+    if spark is None:
+        metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, table.catalog), table, queried=queried)
+        save(metadata, folder)
+        return metadata
+    from planning_health.metadata.record_spark import record_with_spark
+
+    record_with_spark(spark, table, folder, queried=queried)
+    return load(folder)
+
+
+def _planning_times(
+    settings: SettingsDocument, metadata: PlanningMetadata, spark: SparkSession | None
+) -> list[dict[str, Any]]:
+    """How long Iceberg itself plans the table's queries; none without Spark, or once the table has moved on."""
+    if spark is None or metadata.info.snapshot_id is None:
+        return []
+    from planning_health.metadata.record_spark import load_java_table
+
+    name = metadata.info.name
     try:
-        metadata = record(table)
+        java_table = load_java_table(spark, name)
+        if java_table.currentSnapshot().snapshotId() != metadata.info.snapshot_id:
+            return []
+        planner = ScanPlanner(metadata)
+        filters = [
+            (query.name, to_iceberg_json(plan_where(planner, query.where).filter))
+            for query in queries_of(settings, name, planner)
+        ]
+        return [time.as_json() for time in measure_planning(spark, java_table, filters)]
+    except Exception as error:  # a time that could not be taken is not measured; the recording stands
+        logger.warning("planning times of %s were not measured: %s", name, first_line(error))
+        return []
+
+
+def _measure_one(
+    settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
+) -> Envelope:
+    try:
+        metadata = _record(settings, run_folder, table, spark)
     except PlanningHealthError as error:
         return run_folder.write_result(MEASUREMENT, table=table, status="failed", reason=str(error))
     except Exception as error:  # an engine's surprise concerns this table only
@@ -112,6 +138,7 @@ def _measure_one(run_folder: RunFolder, table: TableName, record: Recorder) -> E
             "format_version": info.format_version,
             "measured_at": info.measured_at,
             "metadata_location": info.metadata_location,
+            "planning_times": _planning_times(settings, metadata, spark),
             "recorded_columns": sorted(
                 info.schema.find_column_name(field_id) or str(field_id) for field_id in info.recorded_field_ids
             ),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planning_health.envelope import Envelope, Headline
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
 from planning_health.planning.cost_model import cost_document, cost_sentence
-from planning_health.planning.default_queries import default_queries
 from planning_health.planning.report import plan_where, predicate_document
 from planning_health.planning.scan import ScanPlanner
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
-from planning_health.stages.table_stage import Outcome, run_table_stage
+from planning_health.stages.queries import configured_queries, queries_of
+from planning_health.stages.table_stage import MEASUREMENT, Outcome, run_table_stage
 
 KIND = "planning"
 
@@ -21,7 +22,8 @@ KIND = "planning"
 def simulate_planning(settings: SettingsDocument, run_folder: RunFolder, table: TableName) -> Envelope:
     """Simulates planning each configured query of a table, or those that its partitioning invites.
 
-    The result's data holds ``predicates`` (the ``plan`` document of each query, with its name and weight),
+    The result's data holds ``predicates`` (the ``plan`` document of each query, with its name, weight and, where it was
+    measured, Iceberg's own planning time and counters),
     ``heaviest`` (the name of the query that opens most manifests, weighted; ties by files) and the cost models.
 
     Args:
@@ -29,20 +31,25 @@ def simulate_planning(settings: SettingsDocument, run_folder: RunFolder, table: 
         run_folder: holds the measurement.
         table: the table.
     """
-    rule = settings.rule_for(table)
-    configured = list(rule.queries) if rule else []
-    return run_table_stage(run_folder, table, KIND, lambda metadata: _outcome(metadata, configured))
+    measurement = run_folder.read_result(MEASUREMENT, table)
+    times = (measurement.data or {}).get("planning_times", []) if measurement else []
+    measured = {time["name"]: time for time in times}
+    return run_table_stage(run_folder, table, KIND, lambda metadata: _outcome(settings, table, metadata, measured))
 
 
-def _outcome(metadata: PlanningMetadata, configured: list[Query]) -> Outcome:
+def _outcome(
+    settings: SettingsDocument, table: TableName, metadata: PlanningMetadata, measured: Mapping[str, Any]
+) -> Outcome:
     planner = ScanPlanner(metadata)
-    queries = configured or [Query(name=query.name, where=query.where) for query in default_queries(planner)]
-    predicates = [_predicate(planner, query) for query in queries]
+    predicates = [
+        _predicate(planner, query) | {"measured": measured.get(query.name)}
+        for query in queries_of(settings, table, planner)
+    ]
     heaviest = max(predicates, key=_burden, default=None)
     share = _share_opened(predicates)
     costs = cost_document(metadata, share)
     data = {
-        "queries_are_defaults": not configured,
+        "queries_are_defaults": not configured_queries(settings, table),
         "predicates": predicates,
         "heaviest": heaviest["name"] if heaviest else None,
         "cost_model": cost_sentence(costs),
