@@ -32,7 +32,8 @@ def asked(spark: SparkSession, settings: SettingsDocument) -> SettingsDocument:
     spark.sql(f"CREATE TABLE {TABLE.sql} (id BIGINT, d DATE) USING iceberg PARTITIONED BY (days(d))")
     for shift in range(3):
         spark.sql(
-            f"INSERT INTO {TABLE.sql} SELECT id, date_add(DATE'2026-01-01', CAST(id % 4 + {shift} AS INT)) FROM range(20)"
+            f"INSERT INTO {TABLE.sql} "
+            f"SELECT id, date_add(DATE'2026-01-01', CAST(id % 4 + {shift} AS INT)) FROM range(20)"
         )
     rule = TableRule(match="*", queries=[Query(name="one_day", where=WHERE)])
     return settings.model_copy(update={"tables": [rule]})
