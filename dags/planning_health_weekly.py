@@ -46,7 +46,7 @@ def tables() -> list[str]:
     return measured_tables()
 
 
-@task(map_index_template=BY_TABLE)
+@task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def diagnose(table: str) -> Result:
     return table_step("diagnose", table)
 
@@ -90,7 +90,7 @@ def conclude() -> Result:
 def table_health(table: str) -> None:
     planning = simulate_planning(table=table)
     planning >> [simulate_assignment(table=table), simulate_plan_tasks(table=table)]
-    [diagnose(table=table), planning] >> propose(table=table)
+    planning >> diagnose(table=table) >> propose(table=table)
 
 
 @dag(
