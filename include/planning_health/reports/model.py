@@ -94,6 +94,7 @@ class QueryCost(_Part):
     files_total: int | None = None
     files_result: int | None = None
     metadata_bytes: int | None = None
+    planning_ms: float | None = None
     tasks: int | None = None
     heaviest: bool = False
     note: str = ""

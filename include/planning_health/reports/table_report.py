@@ -251,6 +251,7 @@ def _query(item: Mapping[str, Any], heaviest: Any) -> QueryCost:
         files_total=whole(files.get("total")),
         files_result=whole(files.get("result")),
         metadata_bytes=whole(item.get("metadata_bytes")),
+        planning_ms=number(mapping(item.get("measured")).get("median_ms")),
         tasks=whole(item.get("tasks")),
         heaviest=heaviest is not None and item.get("name") == heaviest,
         note="; ".join(notes),
