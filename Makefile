@@ -7,10 +7,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo airflow test lint format dist java clean distclean
+.PHONY: help demo airflow test test-full lint format dist java clean distclean
 
 help: ## List all targets
-	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 demo: $(STAMP) java ## Build the demonstration lake, run the Dags on it, show the report
 	@$(BIN)/python -m planning_health.demo
@@ -20,6 +20,9 @@ airflow: $(STAMP) java ## Start the Airflow UI with the Dags on the demonstratio
 
 test: $(STAMP) java ## Run all tests
 	@$(BIN)/python -m pytest
+
+test-full: $(STAMP) java ## Compare planning with Iceberg on some 2,500 pairs of table and filter (about 5 minutes)
+	@PLANNING_ORACLE_PREDICATES=130 $(BIN)/python -m pytest tests/integration/test_planning_oracle.py
 
 lint: $(STAMP) ## Check formatting, style and types
 	@$(BIN)/ruff format --check .
