@@ -40,12 +40,12 @@ class AvroFile:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All records in physical order, values as they are on the wire."""
-        plain = fastavro.parse_schema(_without_logical_types(self.schema))
+        plain = fastavro.parse_schema(without_logical_types(self.schema))
         if not _has_plain_fixed(self.schema):
             for count, content in self.blocks:
                 yield from _decoded(count, io.BytesIO(content), plain)
             return
-        prefixed = fastavro.parse_schema(_without_logical_types(_fixed_as_bytes(self.schema)))
+        prefixed = fastavro.parse_schema(without_logical_types(_fixed_as_bytes(self.schema)))
         for count, content in self.blocks:
             yield from _whole_block(count, content, prefixed) or _decoded(count, io.BytesIO(content), plain)
 
@@ -121,11 +121,12 @@ def _blocks(reader: Any, records: int | None) -> Iterator[tuple[int, bytes]]:
             return
 
 
-def _without_logical_types(schema: Any) -> Any:
+def without_logical_types(schema: Any) -> Any:
+    """A schema whose values are read and written as they are on the wire."""
     if isinstance(schema, dict):
-        return {key: _without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
+        return {key: without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
     if isinstance(schema, list):
-        return [_without_logical_types(item) for item in schema]
+        return [without_logical_types(item) for item in schema]
     return schema
 
 
