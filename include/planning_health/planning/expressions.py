@@ -490,6 +490,8 @@ def _node_from_json(kind: str, node: dict[str, Any]) -> Expression:
     if op in UNARY:
         return predicate(op, _term_name(node["term"]))
     values = node["values"] if op in SETS else [node["value"]]
+    if not isinstance(values, list):
+        raise InputError(f"expression {kind!r}: expected a list of values")
     return predicate(op, _term_name(node["term"]), *map(_json_literal, values))
 
 

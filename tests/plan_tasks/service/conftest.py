@@ -101,9 +101,7 @@ def client(lake_settings: SettingsDocument, writer: SqlCatalog) -> Iterator[Clie
 
 
 @pytest.fixture(scope="module", params=list(TokenKind))
-def any_client(
-    lake_settings: SettingsDocument, writer: SqlCatalog, request: pytest.FixtureRequest
-) -> Iterator[Client]:
+def any_client(lake_settings: SettingsDocument, writer: SqlCatalog, request: pytest.FixtureRequest) -> Iterator[Client]:
     """A service in batches of 4, with either kind of token."""
     with serving(lake_settings, ServiceOptions(batch_size=4, tokens=request.param)) as running:
         yield running

@@ -166,9 +166,7 @@ def test_an_incremental_scan_gives_what_was_appended_after_the_start(any_client:
     start, end = table.snapshots()[1].snapshot_id, table.snapshots()[4].snapshot_id
     answers = any_client.scan(EVENTS, start_snapshot_id=start, end_snapshot_id=end)
     assert set(paths(answers)) == data_paths(table, snapshot_id=end) - data_paths(table, snapshot_id=start)
-    assert_error(
-        any_client.plan(EVENTS, start_snapshot_id=end, end_snapshot_id=start), 400, "BadRequestException"
-    )
+    assert_error(any_client.plan(EVENTS, start_snapshot_id=end, end_snapshot_id=start), 400, "BadRequestException")
 
 
 def test_entries_are_physical_positions_also_after_deletes(serve_lake: Serve, fresh_table: Table) -> None:

@@ -84,6 +84,7 @@ def create_app(settings: SettingsDocument, catalog: str, options: ServiceOptions
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.add_exception_handler(rest_errors.RestError, _on_rest_error)
     app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_unexpected)
     app.include_router(_catalog_routes(source))
     app.include_router(_planning_routes(PlanningService(source, options, metrics), metrics))
     app.include_router(_refusals())
@@ -192,6 +193,11 @@ def _json(body: bytes) -> Any:
 async def _on_rest_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, rest_errors.RestError)  # noqa: S101 - registered for this class
     return error_response(error)
+
+
+async def _on_unexpected(_: Request, __: Exception) -> Response:
+    """The gate logs the error when it is raised again; nothing of it reaches the client."""
+    return error_response(rest_errors.unexpected())
 
 
 async def _on_http_error(_: Request, error: Exception) -> Response:

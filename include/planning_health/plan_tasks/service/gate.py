@@ -61,7 +61,7 @@ class Gate:
             notes["error"] = type(error).__name__
             self._log.exception("unexpected error")
             if not sent.status:
-                await error_response(_unexpected())(scope, receive, sent)
+                await error_response(rest_errors.unexpected())(scope, receive, sent)
         finally:
             self._finish(scope, sent, notes, time.perf_counter() - started)
 
@@ -130,7 +130,3 @@ def _limited(receive: Receive, limit: int) -> Receive:
 
 def _too_large(limit: int) -> rest_errors.RestError:
     return rest_errors.RestError(413, "BadRequestException", f"the request body exceeds {limit} bytes")
-
-
-def _unexpected() -> rest_errors.RestError:
-    return rest_errors.RestError(500, "InternalServerError", "an unexpected error; the server's log names it")

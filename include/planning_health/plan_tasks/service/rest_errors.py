@@ -68,6 +68,11 @@ def no_such_plan_id(message: str) -> RestError:
     return RestError(404, "NoSuchPlanIdException", message)
 
 
+def unexpected() -> RestError:
+    """A fault of this server."""
+    return RestError(500, "InternalServerError", "an unexpected error; the server's log names it")
+
+
 def unsupported(message: str) -> RestError:
     """The server does not do this: above all, it writes nothing."""
     return RestError(406, "UnsupportedOperationException", message)
