@@ -260,9 +260,27 @@ def test_report_without_airflow_is_written_and_names_the_failed_table(lake: Cli)
 
 
 @pytest.mark.spark
-def test_maintain_apply_repairs_the_table_and_says_how_to_go_back(lake: Cli) -> None:
+def test_maintain_apply_repairs_and_rollback_undoes_it(lake: Cli) -> None:
+    before = lake("plan", TABLE, "--json").json
     result = lake.process("maintain", TABLE, "--apply", "--json")
     assert result.status == 0, result.err
     assert result.json["data"]["state"] == "done"
-    assert result.json["data"]["verification"]
     assert lake("plan", TABLE, "--json").json["predicates"][0]["data_manifests"]["total"] == 1
+    assert lake("verify", TABLE, "--against", str(before["snapshot_id"])).status == 0
+    undone = lake.process("rollback", result.json["run_id"], "--json")
+    assert undone.status == 0, undone.err
+    after = lake("plan", TABLE, "--json").json
+    assert after["snapshot_id"] == before["snapshot_id"]
+    assert after["predicates"][0]["data_manifests"]["total"] == 6
+
+
+@pytest.mark.spark
+def test_verify_fails_when_the_snapshots_do_not_hold_the_same(lake: Cli, spark: SparkSession) -> None:
+    old = lake("plan", TABLE, "--json").json["snapshot_id"]
+    spark.sql("INSERT INTO lake.test_cli.`Late Orders` VALUES (99, DATE'2026-01-01')")
+    result = lake("verify", TABLE, "--against", str(old))
+    assert result.status == 1
+    assert "does not hold what snapshot" in result.err
+    assert lake("verify", TABLE, "--against", "17").status == 2
+    unknown = lake("rollback", "no-such-run")
+    assert (unknown.status, "'no-such-run'" in unknown.err) == (2, True)

@@ -61,7 +61,7 @@ def maintain(
         if proposed.status != "ok":
             raise InputError(str(proposed.reason))
         proposal = folder.require_result("proposal", name)
-        acted = act(document, folder, name, request, session) if session and proposal.data["proposals"] else None
+        acted = act(document, folder, name, request, session) if session and proposed.headline["proposals"] else None
     result = folder.require_result(acted.kind, name) if acted else proposal
     if as_json:
         print_json(result.model_dump())
@@ -71,6 +71,8 @@ def maintain(
             _show_action(result.data)
         elif not apply:
             console.print("\nDry run: nothing was changed. Add --apply to run it.")
+        if acted and result.data["snapshots"]:
+            console.print(f"undo it with: planning-health rollback {folder.run_id}", highlight=False, soft_wrap=True)
     if acted and acted.status != "ok":
         raise WorkFailedError(str(acted.reason))
 
