@@ -69,9 +69,7 @@ def paths(answers: list[dict[str, Any]]) -> list[str]:
 
 
 @contextmanager
-def serving(
-    settings: SettingsDocument, options: ServiceOptions = ServiceOptions(), catalog: str = "lake"
-) -> Iterator[Client]:
+def serving(settings: SettingsDocument, options: ServiceOptions, catalog: str = "lake") -> Iterator[Client]:
     """Runs the service in a thread of this process."""
     log = CapturingLogger()
     app = create_app(settings, catalog, options, log)
