@@ -1,0 +1,202 @@
+"""Real clients read the demonstration lake through the planning service, and its answers are those of Iceberg Java.
+
+In the ordinary run some tables are read in batches of 7 with both kinds of tokens; ``PLANNING_SERVICE_FULL=1`` reads
+every table in batches of 0, 1, 7 and 100.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from tests.plan_tasks.service.serving import Client, serving, tasks
+
+from planning_health.catalogs import TableName, load_pyiceberg_catalog
+from planning_health.plan_tasks.service import ServiceOptions, TokenKind
+from planning_health.planning.expressions import ALWAYS_TRUE, Expression, to_iceberg_json
+from planning_health.planning.predicates import parse_where
+from planning_health.settings import SettingsDocument, load_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FULL = os.environ.get("PLANNING_SERVICE_FULL") == "1"
+BATCH_SIZES = (0, 1, 7, 100) if FULL else (7,)
+FEW = ("tickets", "sessions", "page_views", "invoices", "Order-Items v1.5", "returns")
+NAMESPACE = "lake.test_planning_service"
+
+NULL_PARTITIONS = "partition"
+"""PyIceberg's model of a data file has no null partition value: it refuses the whole response and names this field."""
+
+
+@pytest.fixture(scope="module")
+def readable(demo_lake: list[TableName]) -> list[TableName]:
+    """The lake's tables but the broken one; in the ordinary run, those with deletes, two specs, nulls, odd names."""
+    sound = [name for name in demo_lake if name.namespace != ("broken",)]
+    return sound if FULL else [name for name in sound if name.name in FEW]
+
+
+@pytest.fixture(scope="module", params=[(size, kind) for size in BATCH_SIZES for kind in TokenKind], ids=str)
+def client(settings: SettingsDocument, demo_lake: list[TableName], request: pytest.FixtureRequest) -> Iterator[Client]:
+    size, kind = request.param
+    with serving(settings, ServiceOptions(batch_size=size, tokens=kind)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def whole(settings: SettingsDocument, demo_lake: list[TableName]) -> Iterator[Client]:
+    """A service that answers with whole plans."""
+    with serving(settings, ServiceOptions(batch_size=0)) as running:
+        yield running
+
+
+def queries(name: TableName) -> list[str]:
+    """The queries of the demonstration's settings for a table."""
+    rule = load_settings().rule_for(name)
+    return [query.where for query in rule.queries] if rule else []
+
+
+def rest_catalog(spark: SparkSession, client: Client) -> str:
+    """A Spark catalog for a service, named after its port."""
+    name = "served_" + client.url.rpartition(":")[2]
+    keys = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "rest",
+        ".uri": client.url,
+        ".scan-planning-mode": "server",
+        ".cache-enabled": "false",
+    }
+    for key, value in keys.items():
+        spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
+    return name
+
+
+def served(name: TableName, catalog: str) -> str:
+    return TableName(catalog, name.namespace, name.name).sql
+
+
+def digest(spark: SparkSession, table: str, where: str = "true") -> tuple[Any, ...]:
+    """Number of rows and the sum of their hashes: equal for equal rows in any order."""
+    hashes = spark.sql(f"SELECT * FROM {table} WHERE {where}").selectExpr("xxhash64(struct(*)) AS hash")
+    return tuple(hashes.selectExpr("count(*)", "sum(CAST(hash AS DECIMAL(38, 0)))").collect()[0])
+
+
+@pytest.fixture(scope="module")
+def direct_digests(spark: SparkSession, readable: list[TableName]) -> dict[tuple[TableName, str], tuple[Any, ...]]:
+    """What Spark reads directly, by table and query."""
+    return {
+        (name, where): digest(spark, name.sql, where) for name in readable for where in ["true", *queries(name)[:2]]
+    }
+
+
+def test_spark_reads_the_same_rows_through_the_service(
+    spark: SparkSession, client: Client, direct_digests: dict[tuple[TableName, str], tuple[Any, ...]]
+) -> None:
+    catalog = rest_catalog(spark, client)
+    through = {(name, where): digest(spark, served(name, catalog), where) for name, where in direct_digests}
+    assert through == direct_digests
+    planned = [call.kwargs for call in client.log.calls if call.kwargs.get("route", "").endswith("/plan")]
+    assert len(planned) >= len(direct_digests) - 1  # an empty table is not planned
+
+
+def _rows(catalog: Catalog, name: TableName) -> pa.Table:
+    read = catalog.load_table(name.identifier).scan().to_arrow()
+    return read.sort_by([(column, "ascending") for column in read.column_names])
+
+
+def test_pyiceberg_reads_the_same_rows_through_the_service(
+    settings: SettingsDocument, client: Client, readable: list[TableName]
+) -> None:
+    direct = load_pyiceberg_catalog(settings, "lake")
+    through = load_catalog("served", type="rest", uri=client.url, **{"scan-planning-mode": "server"})
+    assert through.supports_server_side_planning()
+    for name in readable:
+        if name.name == "invoices":  # rows with a null partition value
+            with pytest.raises(ValueError, match=NULL_PARTITIONS):
+                _rows(through, name)
+        else:
+            assert _rows(through, name).equals(_rows(direct, name)), name
+
+
+def test_a_table_whose_manifest_is_missing_fails_to_plan_with_the_reason(whole: Client) -> None:
+    answer = whole.plan(("broken", "missing_manifest"))
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "failed"
+    assert "is missing" in answer.json()["error"]["message"]
+
+
+def test_entry_ranges_fall_back_to_offsets_where_deletes_apply_and_say_so(
+    settings: SettingsDocument, demo_lake: list[TableName]
+) -> None:
+    with serving(settings, ServiceOptions(batch_size=7, tokens=TokenKind.ENTRY_RANGES)) as client:
+        for table in ("tickets", "sessions"):
+            client.scan(("ops", table))
+        assert client.metric("planning_health_serve_entry_range_fallbacks_total") == 2
+        notes = [call.kwargs["note"] for call in client.log.calls if "note" in call.kwargs]
+        assert len(notes) == 2
+        assert all("offset tokens instead" in note for note in notes)
+
+
+class JavaResponses:
+    """Plans with Iceberg Java and writes the response with Iceberg's own parser of the REST protocol."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._table = self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+
+    def plan(self, filter_: Expression, stats: list[str] | None = None) -> dict[str, Any]:
+        iceberg = self._jvm.org.apache.iceberg
+        expression = iceberg.expressions.ExpressionParser.fromJson(json.dumps(to_iceberg_json(filter_)))
+        scan = self._table.newScan().filter(expression)
+        if stats:
+            columns = self._jvm.java.util.ArrayList()
+            for column in stats:
+                columns.add(column)
+            scan = scan.includeColumnStats(columns)
+        iterable = scan.planFiles()
+        tasks = iceberg.relocated.com.google.common.collect.Lists.newArrayList(iterable)
+        iterable.close()
+        response = (
+            iceberg.rest.responses.PlanTableScanResponse.builder()
+            .withPlanStatus(iceberg.rest.PlanStatus.COMPLETED)
+            .withFileScanTasks(tasks)
+            .withSpecsById(self._table.specs())
+            .build()
+        )
+        written: dict[str, Any] = json.loads(iceberg.rest.responses.PlanTableScanResponseParser.toJson(response))
+        return written
+
+
+def comparable(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Tasks in an order of their own, with their deletes; column sizes are not recorded by this library."""
+    found = tasks([answer])
+    for task in found:
+        for file in (task["data-file"], *task["delete-file-references"]):
+            file.pop("column-sizes", None)
+        task["delete-file-references"].sort(key=lambda file: (file["file-path"], file.get("content-offset", 0)))
+    return sorted(found, key=lambda task: task["data-file"]["file-path"])
+
+
+def test_responses_are_those_of_iceberg_java(spark: SparkSession, whole: Client, readable: list[TableName]) -> None:
+    for name in readable:
+        java = JavaResponses(spark, name.sql)
+        schema = load_schema(spark, name)
+        for where in [None, *queries(name)]:
+            filter_ = parse_where(where, schema).expression if where else ALWAYS_TRUE
+            ours = whole.plan(name.identifier, filter=to_iceberg_json(filter_)).json()
+            assert comparable(ours) == comparable(java.plan(filter_)), (name, where)
+
+
+def load_schema(spark: SparkSession, name: TableName) -> Any:
+    from pyiceberg.schema import Schema
+
+    jvm: Any = spark._jvm
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
+    return Schema.model_validate_json(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema()))
