@@ -214,6 +214,7 @@ def test_an_entry_range_beyond_the_manifest_or_of_another_manifest_is_no_plan_ta
         for ranges in (
             [fields["ranges"][0] | {"entry-end": 1000}],
             foreign["ranges"],
+            fields["ranges"] * 2,
             fields["ranges"] * 101,
         ):
             answer = client.redeem(EVENTS, token_of(fields | {"ranges": ranges}))

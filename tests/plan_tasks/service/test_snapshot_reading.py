@@ -35,7 +35,8 @@ class Reading:
         return survivors(self.table, self.pinned(**request))
 
     def pinned(self, **request: object) -> PinnedScan:
-        return pin(scan_of_request({name.replace("_", "-"): value for name, value in request.items()}), self.table.metadata)
+        scan = scan_of_request({name.replace("_", "-"): value for name, value in request.items()})
+        return pin(scan, self.table.metadata)
 
 
 @pytest.fixture

@@ -198,11 +198,12 @@ class PlanningService:
         return Answer(_object(plan.tasks_json(part)), part.stop - part.start, 0, TokenKind.OFFSET, found)
 
     def _ranges(self, table: SourceTable, scan: PinnedScan, token: RangeToken) -> Answer:
-        if token.snapshot_id != scan.snapshot_id or len(token.ranges) > MAX_MANIFESTS_PER_TOKEN:
+        named = {part.manifest for part in token.ranges}
+        if token.snapshot_id != scan.snapshot_id or not len(named) == len(token.ranges) <= MAX_MANIFESTS_PER_TOKEN:
             raise rest_errors.no_such_plan_task("the plan task's ranges are none that this server hands out")
-        left = survivors(table, scan)
+        left = survivors(table, scan, named)
         by_path = {manifest.path: manifest for manifest in left.data}
-        if left.deletes or any(part.manifest not in by_path for part in token.ranges):
+        if left.deletes or by_path.keys() != named:
             raise rest_errors.no_such_plan_task("the plan task names manifests that its scan does not read")
         try:
             plan = _plan_of_ranges(left, [(by_path[part.manifest], part.start, part.end) for part in token.ranges])

@@ -7,7 +7,7 @@ between requests is the plan cache's business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,7 +18,7 @@ from pyiceberg.table.snapshots import Operation
 
 from planning_health.errors import InputError
 from planning_health.metadata.manifest_list import ManifestFile
-from planning_health.metadata.manifest_reader import DecodedManifest, concat_files, decode_manifest, worth_compiling
+from planning_health.metadata.manifest_reader import DecodedManifest, concat_files, decode_manifest
 from planning_health.metadata.model import ADDED, DATA, DELETES, PlanningMetadata, TableInfo
 from planning_health.metadata.record import manifests_of, manifests_table
 from planning_health.metadata.store import delete_files_recorded
@@ -39,7 +39,7 @@ class Survivors:
     Attributes:
         table: the table.
         scan: the pinned scan.
-        manifests: all manifests of the snapshot, in the manifest list's order.
+        manifests: the manifests that were looked at, in the manifest list's order.
         data: the data manifests that might hold matching files.
         deletes: the delete manifests that might apply.
         appended: of an incremental scan, the snapshots whose added files are meant; ``None`` for all live files.
@@ -91,11 +91,10 @@ class Survivors:
     def _decode(
         self, manifests: Sequence[ManifestFile], recorded: frozenset[int], entries: Sequence[int] | None = None
     ) -> list[DecodedManifest]:
-        compiled = worth_compiling(manifests)
-
         def decode(manifest: ManifestFile, limit: int | None) -> DecodedManifest:
             content = self.table.read(manifest.path)
-            return decode_manifest(manifest, content, recorded, compiled=compiled, entries=limit)
+            # A server reads manifests all day: loading the compiled decoder pays at once.
+            return decode_manifest(manifest, content, recorded, compiled=True, entries=limit)
 
         limits: Sequence[int | None] = entries if entries is not None else [None] * len(manifests)
         return _in_parallel(decode, manifests, limits)
@@ -106,39 +105,47 @@ class Survivors:
         return _metadata(self.table, self.scan, self.manifests, data, deletes, recorded)
 
 
-def survivors(table: SourceTable, scan: PinnedScan) -> Survivors:
+def survivors(table: SourceTable, scan: PinnedScan, named: Container[str] | None = None) -> Survivors:
     """Reads a snapshot's manifest list and prunes its manifests by the scan's filter.
+
+    Args:
+        table: the table.
+        scan: the pinned scan.
+        named: paths of the data manifests to look at; without it, all.
 
     Raises:
         InputError: the filter does not fit the table.
         NotMeasurableError: the manifest list cannot be read.
     """
-    if scan.start_snapshot_id is not None:
-        return _appended(table, scan)
-    manifests, _ = manifests_of(table.metadata, scan.snapshot_id, table.read)
-    return _pruned(table, scan, manifests)
+    if scan.start_snapshot_id is None:
+        manifests, _ = manifests_of(table.metadata, scan.snapshot_id, table.read)
+        return _pruned(table, scan, manifests, named)
+    appends = frozenset(_appends(table, scan))
+    manifests = _appended_manifests(table, appends)
+    return replace(_pruned(table, scan, manifests, named), appended=appends)
 
 
-def _appended(table: SourceTable, scan: PinnedScan) -> Survivors:
-    """The manifests that hold what was appended after the start, up to and with the end, as IncrementalAppendScan."""
-    appends: list[int] = []
+def _appends(table: SourceTable, scan: PinnedScan) -> Iterator[int]:
+    """The snapshots after the start, up to and with the end, that append: those of Iceberg's IncrementalAppendScan."""
     snapshot_id = scan.snapshot_id
     while snapshot_id != scan.start_snapshot_id:
         snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
         if snapshot is None:
             raise InputError(f"snapshot {scan.start_snapshot_id} is no ancestor of snapshot {scan.snapshot_id}")
         if snapshot.summary is not None and snapshot.summary.operation is Operation.APPEND:
-            appends.append(snapshot.snapshot_id)
+            yield snapshot.snapshot_id
         snapshot_id = snapshot.parent_snapshot_id
-    wanted = frozenset(appends)
+
+
+def _appended_manifests(table: SourceTable, appends: frozenset[int]) -> list[ManifestFile]:
+    """The data manifests that one of the snapshots wrote, each once."""
     by_path = {
         manifest.path: manifest
-        for append in reversed(appends)
+        for append in sorted(appends)
         for manifest in manifests_of(table.metadata, append, table.read)[0]
-        if manifest.content == DATA and manifest.added_snapshot_id in wanted
+        if manifest.content == DATA and manifest.added_snapshot_id in appends
     }
-    manifests = [replace(manifest, ordinal=ordinal) for ordinal, manifest in enumerate(by_path.values())]
-    return replace(_pruned(table, scan, manifests), appended=wanted)
+    return list(by_path.values())
 
 
 def _added_by(files: pa.Table, snapshots: frozenset[int]) -> pa.Table:
@@ -146,7 +153,11 @@ def _added_by(files: pa.Table, snapshots: frozenset[int]) -> pa.Table:
     return files.filter(pc.and_(among, pc.equal(files["status"], ADDED)))
 
 
-def _pruned(table: SourceTable, scan: PinnedScan, manifests: Sequence[ManifestFile]) -> Survivors:
+def _pruned(
+    table: SourceTable, scan: PinnedScan, listed: Sequence[ManifestFile], named: Container[str] | None
+) -> Survivors:
+    chosen = [item for item in listed if named is None or item.content == DELETES or item.path in named]
+    manifests = [replace(manifest, ordinal=ordinal) for ordinal, manifest in enumerate(chosen)]
     skeleton = _metadata(table, scan, manifests, [], [], frozenset())
     planned = ScanPlanner(skeleton).plan(scan.filter, case_sensitive=scan.case_sensitive)
     opened = [manifests[ordinal] for ordinal in planned.scanned_manifests.tolist()]
