@@ -14,11 +14,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.schema import Schema
 from tests.plan_tasks.service.serving import Client, serving, tasks
+from tests.planning.random_predicates import PredicateMaker
+from tests.planning.shapes import SHAPES
 
 from planning_health.catalogs import TableName, load_pyiceberg_catalog
 from planning_health.plan_tasks.service import ServiceOptions, TokenKind
-from planning_health.planning.expressions import ALWAYS_TRUE, Expression, to_iceberg_json
+from planning_health.planning.expressions import (
+    ALWAYS_TRUE,
+    Expression,
+    bind,
+    from_iceberg_json,
+    to_iceberg_json,
+)
 from planning_health.planning.predicates import parse_where
 from planning_health.settings import SettingsDocument, load_settings
 
@@ -30,6 +39,7 @@ pytestmark = pytest.mark.spark
 FULL = os.environ.get("PLANNING_SERVICE_FULL") == "1"
 BATCH_SIZES = (0, 1, 7, 100) if FULL else (7,)
 FEW = ("tickets", "sessions", "page_views", "invoices", "Order-Items v1.5", "returns")
+FEW_SHAPES = ("position_deletes", "odd_identities", "years_and_hours", "changed_columns", "nanoseconds")
 NAMESPACE = "lake.test_planning_service"
 
 NULL_PARTITIONS = "partition"
@@ -151,6 +161,10 @@ class JavaResponses:
         self._jvm: Any = spark._jvm
         self._table = self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
 
+    @property
+    def schema(self) -> Schema:
+        return Schema.model_validate_json(self._jvm.org.apache.iceberg.SchemaParser.toJson(self._table.schema()))
+
     def plan(self, filter_: Expression, stats: list[str] | None = None) -> dict[str, Any]:
         iceberg = self._jvm.org.apache.iceberg
         expression = iceberg.expressions.ExpressionParser.fromJson(json.dumps(to_iceberg_json(filter_)))
@@ -174,29 +188,47 @@ class JavaResponses:
         return written
 
 
-def comparable(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Tasks in an order of their own, with their deletes; column sizes are not recorded by this library."""
+def comparable(answer: dict[str, Any], schema: Schema) -> list[dict[str, Any]]:
+    """Tasks in an order of their own, with their deletes; column sizes are not recorded by this library.
+
+    Iceberg's residuals repeat the literals as the client wrote them: bound to the schema, both say the same.
+    """
     found = tasks([answer])
     for task in found:
+        task["residual-filter"] = to_iceberg_json(bind(from_iceberg_json(task["residual-filter"]), schema))
         for file in (task["data-file"], *task["delete-file-references"]):
             file.pop("column-sizes", None)
         task["delete-file-references"].sort(key=lambda file: (file["file-path"], file.get("content-offset", 0)))
     return sorted(found, key=lambda task: task["data-file"]["file-path"])
 
 
-def test_responses_are_those_of_iceberg_java(spark: SparkSession, whole: Client, readable: list[TableName]) -> None:
+def test_responses_for_the_demonstration_lake_are_those_of_iceberg_java(
+    spark: SparkSession, whole: Client, readable: list[TableName]
+) -> None:
     for name in readable:
         java = JavaResponses(spark, name.sql)
-        schema = load_schema(spark, name)
+        schema = java.schema
         for where in [None, *queries(name)]:
             filter_ = parse_where(where, schema).expression if where else ALWAYS_TRUE
             ours = whole.plan(name.identifier, filter=to_iceberg_json(filter_)).json()
-            assert comparable(ours) == comparable(java.plan(filter_)), (name, where)
+            assert comparable(ours, schema) == comparable(java.plan(filter_), schema), (name, where)
 
 
-def load_schema(spark: SparkSession, name: TableName) -> Any:
-    from pyiceberg.schema import Schema
-
-    jvm: Any = spark._jvm
-    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
-    return Schema.model_validate_json(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema()))
+@pytest.mark.parametrize("shape", SHAPES if FULL else FEW_SHAPES)
+def test_responses_for_every_shape_of_table_are_those_of_iceberg_java(
+    spark: SparkSession, whole: Client, shape: str
+) -> None:
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {NAMESPACE}")
+    table = SHAPES[shape](spark, NAMESPACE)
+    identifier, java = table.name.identifier, JavaResponses(spark, table.name.sql)
+    maker = PredicateMaker(table.schema, seed=11)
+    stats = [table.schema.fields[number].name for number in (1, 5, 13)]
+    assert comparable(whole.plan(identifier, stats_fields=stats).json(), table.schema) == comparable(
+        java.plan(ALWAYS_TRUE, stats), table.schema
+    )
+    for _ in range(20 if FULL else 4):
+        filter_ = maker.expression()
+        if any(op in str(filter_) for op in ("starts with", "nan")):
+            continue  # on a null partition value Java's residual evaluator fails there
+        ours = whole.plan(identifier, filter=to_iceberg_json(filter_)).json()
+        assert comparable(ours, table.schema) == comparable(java.plan(filter_), table.schema), str(filter_)
