@@ -33,27 +33,32 @@ Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+_LONG_MAX: Final = 0x7FFF_FFFF_FFFF_FFFF
 
-@njit(cache=True)
-def _read_long(buffer: Bytes, position: int) -> tuple[int, int]:
-    value = np.uint64(0)
-    shift = np.uint64(0)
-    while True:
-        if position >= len(buffer):
-            raise ValueError("a block ends inside a number")
-        byte = np.uint64(buffer[position])
+
+@njit(cache=True, nogil=True)
+def _read_long(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
+    """One zigzag varint and the position behind it, which is ``end + 1`` when the bytes end too early or are no number.
+
+    Nothing is raised here: a function that raises is not inlined into the loops, which makes them ten times slower.
+    """
+    if position >= end:
+        return 0, end + 1
+    byte = np.int64(buffer[position])
+    position += 1
+    value = byte & 0x7F
+    shift = 7
+    while byte >= 0x80:
+        if position >= end or shift > 63:
+            return 0, end + 1
+        byte = np.int64(buffer[position])
         position += 1
-        value |= (byte & np.uint64(0x7F)) << shift
-        if byte < np.uint64(0x80):
-            break
-        shift += np.uint64(7)
-        if shift > np.uint64(63):
-            raise ValueError("a varint is longer than 10 bytes")
-    magnitude, sign = np.int64(value >> np.uint64(1)), np.int64(value & np.uint64(1))
-    return magnitude ^ -sign, position  # type: ignore[return-value] # an int64 is an int once compiled
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return ((value >> 1) & _LONG_MAX) ^ -(value & 1), position
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _find(ids: Ints, wanted: int) -> int:
     """Index of an id in a sorted list, or -1."""
     low, high = 0, len(ids)
@@ -66,69 +71,89 @@ def _find(ids: Ints, wanted: int) -> int:
     return low if low < len(ids) and ids[low] == wanted else -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _read_count(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
+    """Number of items of an array's next block; the position is ``end + 1`` when the bytes are damaged."""
+    count, position = _read_long(buffer, position, end)
+    if count < 0:
+        count = -count
+        _, position = _read_long(buffer, position, end)
+    return (count, position) if 0 <= count <= end - position else (0, end + 1)
+
+
+@njit(cache=True, nogil=True)
 def _read_map(
     buffer: Bytes,
     position: int,
+    end: int,
     row: int,
     has_bytes: bool,
     recorded: Ints,
     values: Ints,
     lengths: Ints,
+    column_of: Ints,
     sizes: Ints,
+    largest: Ints,
     other_ids: Ints,
     other_sizes: Ints,
 ) -> int:
-    """One metric map; ``values``/``lengths`` are (column, row); returns the position behind it."""
+    """One metric map; ``values``/``lengths`` are (column, row).
+
+    Returns:
+        The position behind it, ``end + 1`` when the bytes are damaged.
+    """
+    highest = largest[0]
     while True:
-        count, position = _read_long(buffer, position)
+        count, position = _read_count(buffer, position, end)
         if count == 0:
-            return position
-        if count < 0:
-            count = -count
-            _, position = _read_long(buffer, position)
+            break
         for _ in range(count):
             start = position
-            key, position = _read_long(buffer, position)
-            value, position = _read_long(buffer, position)
+            key, position = _read_long(buffer, position, end)
+            value, position = _read_long(buffer, position, end)
             offset = position
             if has_bytes:
-                if value < 0 or position + value > len(buffer):
-                    raise ValueError("a bound is longer than its block")
+                if value < 0 or value > end - position:
+                    return end + 1
                 position += value
+            if position > end:
+                return end + 1
             if 0 <= key < len(sizes):
                 sizes[key] += position - start
+                highest = max(highest, key)
+                column = column_of[key] if key < len(column_of) else -1
             else:
                 place = _find(other_ids, key)
                 if place >= 0:
                     other_sizes[place] += position - start
-            column = _find(recorded, key)
+                column = _find(recorded, key)
             if column >= 0:
                 values[column, row] = offset if has_bytes else value
                 lengths[column, row] = value if has_bytes else 1
+    largest[0] = highest
+    return position
 
 
-@njit(cache=True)
-def _read_longs(buffer: Bytes, position: int, values: Ints, used: Ints, which: int) -> tuple[int, int]:
-    """One array of varints, appended to ``values``; returns its number of items and the position behind it."""
+@njit(cache=True, nogil=True)
+def _read_longs(buffer: Bytes, position: int, end: int, values: Ints, used: Ints, which: int) -> tuple[int, int]:
+    """One array of varints, appended to ``values``.
+
+    Returns:
+        Its number of items and the position behind it, ``end + 1`` when the bytes are damaged.
+    """
     total = 0
     while True:
-        count, position = _read_long(buffer, position)
+        count, position = _read_count(buffer, position, end)
         if count == 0:
             return total, position
-        if count < 0:
-            count = -count
-            _, position = _read_long(buffer, position)
-        if count > len(buffer) - position:
-            raise ValueError("an array is longer than its block")
         for _ in range(count):
-            item, position = _read_long(buffer, position)
+            item, position = _read_long(buffer, position, end)
             values[used[which]] = item
             used[which] += 1
         total += count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def walk(  # noqa: C901 - one branch an opcode
     buffer: Bytes,
     records: int,
@@ -144,7 +169,9 @@ def walk(  # noqa: C901 - one branch an opcode
     list_used: Ints,
     map_values: Ints,
     map_lengths: Ints,
+    column_of: Ints,
     sizes: Ints,
+    largest: Ints,
     other_ids: Ints,
     other_sizes: Ints,
 ) -> None:
@@ -165,7 +192,9 @@ def walk(  # noqa: C901 - one branch an opcode
         list_used: how many items each list holds.
         map_values: (maps, recorded, rows): integers, or offsets of bytes.
         map_lengths: the same shape: lengths of bytes, left at -1 where the map has no such key.
+        column_of: index in ``recorded`` by field id, -1 for others; ids beyond it are not recorded, or reserved ones.
         sizes: encoded bytes by field id, for ids below its length.
+        largest: one number, raised to the largest of those ids.
         other_ids: sorted larger ids.
         other_sizes: encoded bytes by position in ``other_ids``.
 
@@ -174,43 +203,44 @@ def walk(  # noqa: C901 - one branch an opcode
     """
     position = 0
     end = len(buffer)
+    columns = len(recorded)
     for row in range(first_row, first_row + records):
         instruction = 0
         while instruction < len(program):
             opcode, operand, extra = program[instruction, 0], program[instruction, 1], program[instruction, 2]
             instruction += 1
-            if position >= end:
-                raise ValueError("a block ends inside a record")
             if opcode == UNION:
-                branch, position = _read_long(buffer, position)
+                branch, position = _read_long(buffer, position, end)
                 if branch == extra:
                     instruction += operand
             elif opcode == LONG:
-                longs[operand, row], position = _read_long(buffer, position)
+                longs[operand, row], position = _read_long(buffer, position, end)
                 longs_valid[operand, row] = True
             elif opcode in (SPAN, FIXED):
                 length = extra
                 if opcode == SPAN:
-                    length, position = _read_long(buffer, position)
-                if length < 0 or position + length > end:
+                    length, position = _read_long(buffer, position, end)
+                if length < 0 or length > end - position:
                     raise ValueError("a value is longer than its block")
                 starts[operand, row] = base + position
                 lengths[operand, row] = length
                 position += length
             elif opcode == LONGS:
-                longs[operand, row], position = _read_longs(buffer, position, list_values[extra], list_used, extra)
+                longs[operand, row], position = _read_longs(buffer, position, end, list_values[extra], list_used, extra)
                 longs_valid[operand, row] = True
             else:
-                columns = len(recorded)
                 position = _read_map(
                     buffer,
                     position,
+                    end,
                     row,
                     extra == 1,
                     recorded,
                     map_values[operand, :columns],
                     map_lengths[operand, :columns],
+                    column_of,
                     sizes,
+                    largest,
                     other_ids,
                     other_sizes,
                 )
@@ -218,11 +248,13 @@ def walk(  # noqa: C901 - one branch an opcode
                     for column in range(columns):
                         if map_lengths[operand, column, row] >= 0:
                             map_values[operand, column, row] += base
+            if position > end:
+                raise ValueError("a block ends inside a record, or holds other values than its schema says")
     if position != end:
         raise ValueError("a block holds more bytes than its records")
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def gather(buffer: Bytes, starts: Ints, lengths: Ints, offsets: Ints) -> Bytes:
     """Copies the spans one behind another; ``offsets`` (n + 1) says where each goes."""
     out = np.empty(offsets[-1], dtype=np.uint8)
@@ -233,7 +265,7 @@ def gather(buffer: Bytes, starts: Ints, lengths: Ints, offsets: Ints) -> Bytes:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def trim_unscaled(buffer: Bytes, starts: Ints, lengths: Ints) -> None:
     """Shortens big-endian two's-complement spans to the fewest bytes, in place (Iceberg's decimal form)."""
     for row in range(len(starts)):

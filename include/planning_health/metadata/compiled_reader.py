@@ -164,8 +164,10 @@ class _Arrays:
         self.map_values = np.zeros(shape, dtype=np.int64)
         self.map_lengths = np.full(shape, -1, dtype=np.int64)
         self.sizes = np.zeros(_DENSE_IDS, dtype=np.int64)
+        self.largest = np.zeros(1, dtype=np.int64)
         self.reserved_sizes = np.zeros(len(_RESERVED_IDS), dtype=np.int64)
         program = np.array(slots.program, dtype=np.int64).reshape(-1, 3)
+        column_of = self._column_of()
         row, offset = 0, 0
         for count, content in avro.blocks:
             kernel.walk(
@@ -183,12 +185,20 @@ class _Arrays:
                 self.list_used,
                 self.map_values,
                 self.map_lengths,
+                column_of,
                 self.sizes,
+                self.largest,
                 _RESERVED_IDS,
                 self.reserved_sizes,
             )
             row += count
             offset += len(content)
+
+    def _column_of(self) -> Ints:
+        dense = self.recorded[self.recorded < _DENSE_IDS]
+        column_of = np.full(int(dense.max(initial=0)) + 1, -1, dtype=np.int64)
+        column_of[dense] = np.arange(len(dense))  # the recorded ids are sorted
+        return column_of
 
     def integers(self, name: str) -> tuple[Ints, Mask]:
         slot = self.slots.longs.get(name)
@@ -225,7 +235,8 @@ class _Arrays:
         return self._binary(values, lengths) if is_bound else pa.array(values, mask=lengths < 0)
 
     def statistics_bytes(self) -> Counter[int]:
-        found = Counter({int(field_id): int(self.sizes[field_id]) for field_id in np.flatnonzero(self.sizes)})
+        present = np.flatnonzero(self.sizes[: self.largest[0] + 1])
+        found = Counter({int(field_id): int(self.sizes[field_id]) for field_id in present})
         reserved = np.flatnonzero(self.reserved_sizes)
         found.update({int(_RESERVED_IDS[place]): int(self.reserved_sizes[place]) for place in reserved})
         return found
