@@ -12,19 +12,25 @@ from planning_health.errors import InputError
 from planning_health.planning.splits import (
     MIB,
     SplitOptions,
+    Splits,
+    SplittableFiles,
     _compiled_packer,
     _first_fit,
     adjust_split_size,
     combine,
     pack,
-    split_files,
 )
+
+
+def split(sizes: list[int], formats: list[str], offsets: list[list[int] | None], target: int) -> Splits:
+    files = SplittableFiles(np.array(sizes), pa.array(formats), pa.array(offsets, type=pa.list_(pa.int64())))
+    return files.split(np.arange(len(sizes)), target)
 
 
 def pieces(
     size: int, offsets: list[int] | None, file_format: str = "PARQUET", target: int = 128
 ) -> list[tuple[int, int]]:
-    splits = split_files(np.array([size]), pa.array([file_format]), pa.array([offsets], type=pa.list_(pa.int64())), 128)
+    splits = split([size], [file_format], [offsets], 128)
     return list(zip(splits.offset.tolist(), splits.length.tolist(), strict=True))
 
 
@@ -55,19 +61,14 @@ def test_a_format_that_cannot_be_split_stays_whole() -> None:
     ],
 )
 def test_examples_of_the_specification(sizes: list[int], expected: list[list[int]]) -> None:
-    splits = split_files(
-        np.array(sizes) * MIB,
-        pa.array(["PARQUET"] * len(sizes)),
-        pa.array([None] * len(sizes), type=pa.list_(pa.int64())),
-        128 * MIB,
-    )
+    splits = split([size * MIB for size in sizes], ["PARQUET"] * len(sizes), [None] * len(sizes), 128 * MIB)
     none = np.zeros(len(sizes), dtype=np.int64)
     tasks = combine(splits, none, none, SplitOptions())
     assert [[piece.length // MIB for piece in task] for task in tasks] == expected
 
 
 def test_contiguous_splits_of_one_file_are_merged_in_one_task() -> None:
-    splits = split_files(np.array([30]), pa.array(["ORC"]), pa.array([[0, 10, 20]]), 100)
+    splits = split([30], ["ORC"], [[0, 10, 20]], 100)
     none = np.zeros(1, dtype=np.int64)
     (task,) = combine(splits, none, none, SplitOptions(100, 10, 1))
     assert [(piece.offset, piece.length) for piece in task] == [(0, 30)]

@@ -31,7 +31,7 @@ from planning_health.planning.metrics_evaluator import InclusiveMetricsEvaluator
 from planning_health.planning.partitions import PartitionTuples
 from planning_health.planning.projection import BoundSpec, inclusive_projection
 from planning_health.planning.residual import ResidualEvaluator
-from planning_health.planning.splits import CombinedTasks, SplitOptions, Splits, combine, split_files
+from planning_health.planning.splits import CombinedTasks, SplitOptions, Splits, SplittableFiles, combine
 
 if TYPE_CHECKING:
     from pyiceberg.types import NestedField
@@ -104,7 +104,7 @@ class SimulatedScan:
 
     def file_sizes(self) -> Ints:
         """Return the matched files' sizes in bytes."""
-        return _numbers(self._planner.metadata.data_files["file_size_in_bytes"])[self.data_rows]
+        return self._planner.file_sizes[self.data_rows]
 
     def paths(self) -> list[str]:
         """Return the matched files' paths."""
@@ -121,14 +121,7 @@ class SimulatedScan:
     def splits(self, options: SplitOptions | None = None) -> Splits:
         """Split the matched files; without options by the table's ``read.split.*`` properties."""
         chosen = options or self._planner.split_options
-        files = self._planner.metadata.data_files.select(["file_format", "split_offsets", "file_size_in_bytes"])
-        taken = files.take(pa.array(self.data_rows)).combine_chunks()
-        return split_files(
-            _numbers(taken["file_size_in_bytes"]),
-            _array(taken["file_format"]),
-            _array(taken["split_offsets"]),
-            chosen.target_size,
-        )
+        return self._planner.splittable_files.split(self.data_rows, chosen.target_size)
 
     def combined_tasks(self, options: SplitOptions | None = None) -> CombinedTasks:
         """Pack the splits into combined tasks as ``planTasks()`` does, files in recorded order."""
@@ -323,6 +316,17 @@ class ScanPlanner:
         return self._fields_by_id.get(field_id)
 
     @cached_property
+    def file_sizes(self) -> Ints:
+        """Sizes of all data files in bytes."""
+        return _numbers(self.metadata.data_files["file_size_in_bytes"])
+
+    @cached_property
+    def splittable_files(self) -> SplittableFiles:
+        """How the data files can be split."""
+        files = self.metadata.data_files
+        return SplittableFiles(self.file_sizes, files["file_format"], _array(files["split_offsets"]))
+
+    @cached_property
     def delete_content_bytes(self) -> Ints:
         """Bytes that reading each delete file costs: a deletion vector's content, else the whole file."""
         table = self.metadata.delete_files
@@ -339,7 +343,6 @@ class ScanPlanner:
         delete_rows: Ints,
         index: DeleteFileIndex | None,
     ) -> ScanReport:
-        sizes = _numbers(self.metadata.data_files["file_size_in_bytes"])
         return ScanReport(
             result_data_files=len(data_rows),
             result_delete_files=len(delete_rows),
@@ -355,7 +358,7 @@ class ScanPlanner:
             equality_delete_files=index.equalities if index else 0,
             positional_delete_files=index.positions if index else 0,
             dvs=index.dvs if index else 0,
-            total_file_size_in_bytes=int(sizes[data_rows].sum()),
+            total_file_size_in_bytes=int(self.file_sizes[data_rows].sum()),
             total_delete_file_size_in_bytes=int(self.delete_content_bytes[delete_rows].sum()),
             metadata_bytes=int(self._data.manifest_bytes[data.scanned].sum())
             + int(self._deletes.manifest_bytes[deletes.scanned].sum()),

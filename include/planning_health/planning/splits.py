@@ -6,6 +6,7 @@ order. Adaptive split sizing is not applied unless asked for through :func:`adju
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from planning_health.errors import InputError
 from planning_health.planning.comparable import Ints, Mask
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 MIN_SPLIT_SIZE = 16 * MIB
 _COMPILE_FROM = 20_000
+_COMPILE_FROM_WHERE_LOADED = 500
 _SPLITTABLE = ("AVRO", "ORC", "PARQUET")
 
 
@@ -98,27 +101,40 @@ class Splits:
         return len(self.file)
 
 
-def split_files(sizes: Ints, formats: pa.Array, split_offsets: pa.Array, target_size: int) -> Splits:
-    """Split files at their own offsets where they are well defined, at the target size elsewhere.
+class SplittableFiles:
+    """How files can be split, worked out once for all scans of a table.
 
     Args:
         sizes: file sizes in bytes.
         formats: file formats (upper case).
         split_offsets: lists of offsets, null where a file has none.
-        target_size: bytes of a fixed-size split.
     """
-    splittable = np.isin(np.asarray(formats.to_numpy(zero_copy_only=False), dtype=object), _SPLITTABLE)
-    counts, values, starts = _offset_lists(split_offsets)
-    own_offsets = splittable & _well_defined(counts, values, starts, sizes)
-    pieces = np.where(own_offsets, counts, np.where(splittable, -(-sizes // target_size), 1))
-    file = np.repeat(np.arange(len(sizes)), pieces)
-    index = np.arange(len(file)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    offset = np.where(splittable[file], index * target_size, 0)
-    by_offsets = own_offsets[file]
-    offset[by_offsets] = values[(starts[file] + index)[by_offsets]]
-    following = np.append(offset[1:], 0)
-    last = index == pieces[file] - 1
-    return Splits(file, offset, np.where(last, sizes[file], following) - offset, splittable[file])
+
+    def __init__(self, sizes: Ints, formats: pa.Array | pa.ChunkedArray, split_offsets: pa.Array) -> None:
+        self._sizes = sizes
+        splittable = pc.is_in(formats, value_set=pa.array(_SPLITTABLE))
+        self._splittable: Mask = np.asarray(splittable.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        self._counts, self._values, self._starts = _offset_lists(split_offsets)
+        well_defined = _well_defined(self._counts, self._values, self._starts, sizes)
+        self._own_offsets = self._splittable & well_defined
+
+    def split(self, rows: Ints, target_size: int) -> Splits:
+        """Split files at their own offsets where they are well defined, at the target size elsewhere.
+
+        Args:
+            rows: which files.
+            target_size: bytes of a fixed-size split.
+        """
+        sizes, splittable, own_offsets = self._sizes[rows], self._splittable[rows], self._own_offsets[rows]
+        pieces = np.where(own_offsets, self._counts[rows], np.where(splittable, -(-sizes // target_size), 1))
+        file = np.repeat(np.arange(len(sizes)), pieces)
+        index = np.arange(len(file)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        offset = np.where(splittable[file], index * target_size, 0)
+        by_offsets = own_offsets[file]
+        offset[by_offsets] = self._values[(self._starts[rows][file] + index)[by_offsets]]
+        following = np.append(offset[1:], 0)
+        last = index == pieces[file] - 1
+        return Splits(file, offset, np.where(last, sizes[file], following) - offset, splittable[file])
 
 
 def _offset_lists(split_offsets: pa.Array) -> tuple[Ints, Ints, Ints]:
@@ -158,7 +174,8 @@ def pack(weights: Sequence[int] | Ints, target: int, lookback: int) -> list[list
 
 def _pack_ranks(weights: Ints, target: int, lookback: int) -> Ints:
     """Return for each item the emission rank of its bin."""
-    packer = _compiled_packer() if len(weights) > _COMPILE_FROM else _first_fit
+    enough = _COMPILE_FROM_WHERE_LOADED if "numba" in sys.modules else _COMPILE_FROM
+    packer = _compiled_packer() if len(weights) > enough else _first_fit
     return packer(weights, target, lookback)
 
 
