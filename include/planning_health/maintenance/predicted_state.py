@@ -145,7 +145,8 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _manifest_row(old: OldManifests, entries: pa.Table, ordinal: int) -> dict[str, Any]:
-    length = old.length(len(entries))
+    samples = old.metadata.samples
+    length = samples.manifest_bytes(old.spec.spec_id, old.content, entries) or old.length(len(entries))
     return {
         "ordinal": ordinal,
         "path": f"predicted-{ordinal}",

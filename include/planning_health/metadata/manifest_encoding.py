@@ -1,36 +1,46 @@
 """Encodes manifest entries again, as Iceberg's writer would: how large a manifest with other entries becomes.
 
 Adding up the lengths of what an entry holds says little of a compressed file: entries repeat each other, and the order
-they stand in decides how much. So some of a snapshot's real entries are read, changed, and encoded again.
+they stand in decides how much. So a recording keeps some of a snapshot's real entries, which predictions put into
+their order, change, and encode.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import fastavro
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from planning_health.errors import NotMeasurableError
 from planning_health.metadata.avro_reader import (
-    AvroSchema,
+    AvroFile,
     field_schema,
     names_by_field_id,
     non_null,
-    read_avro,
     without_logical_types,
 )
-from planning_health.metadata.model import DATA, PlanningMetadata
 
-SAMPLED_MANIFESTS: Final = 12
-SAMPLED_ENTRIES: Final = 400
-"""Entries read from the beginning of each sampled manifest."""
+SAMPLED_MANIFESTS: Final = 64
+SAMPLED_BYTES: Final = 4 * 1024 * 1024
+"""Uncompressed bytes of the entries that are kept of one snapshot; at least one block of each sampled manifest."""
+
+SAMPLES_SCHEMA: Final = pa.schema(
+    [
+        ("path", pa.string()),
+        ("spec_id", pa.int32()),
+        ("content", pa.int8()),
+        ("header_bytes", pa.int64()),
+        ("schema", pa.string()),
+        ("codec", pa.string()),
+        ("blocks", pa.list_(pa.struct([("entries", pa.int64()), ("bytes", pa.binary())]))),
+    ]
+)
 
 _BLOCK_BYTES: Final = 64_000
 """From how many bytes on Avro's Java writer ends a block (``DataFileConstants.DEFAULT_SYNC_INTERVAL``)."""
@@ -38,38 +48,83 @@ _SYNC_MARKER_BYTES: Final = 16
 _DEFLATE_LEVEL: Final = 9
 """Iceberg's ``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``."""
 
-STATISTICS_MAPS: Final[Mapping[int, str]] = {
-    108: "column_sizes",
-    109: "value_counts",
-    110: "null_value_counts",
-    137: "nan_value_counts",
-    125: "lower_bounds",
-    128: "upper_bounds",
+_STATUS, _SNAPSHOT, _FILE, _SEQUENCE_NUMBER, _FILE_SEQUENCE_NUMBER = range(5)
+_PATH, _FIRST_ROW_ID, _CONTENT_OFFSET = 100, 142, 144
+_EXISTING: Final = 0
+_STATISTICS: Final[Mapping[int, str]] = {
+    108: "column_size",
+    109: "value_count",
+    110: "null_value_count",
+    137: "nan_value_count",
+    125: "lower_bound",
+    128: "upper_bound",
 }
-"""Data-file field id of each metric map → its name (Iceberg specification, "Data File Fields")."""
+"""Data-file field id of each metric map → the statistic (Iceberg specification, "Data File Fields")."""
 
 Entry = dict[str, Any]
-Statistic = Callable[[str, int, Any], Any]
-"""(name of the map, column's field id, value) → the value to keep, or ``None`` to drop it."""
+Keep = Callable[[str, int, Any], Any]
+"""(statistic, column's field id, value) → the value to keep, or ``None`` to drop it."""
+Inherited = Mapping[str, Any]
+"""``snapshot_id``, ``sequence_number``, ``file_sequence_number`` and ``first_row_id`` of an entry."""
+
+
+def sample_budgets(ordinals: Sequence[int]) -> dict[int, int]:
+    """Which of a snapshot's manifests to keep entries of, evenly chosen, and how many bytes of each."""
+    chosen = ordinals[:: max(1, -(-len(ordinals) // SAMPLED_MANIFESTS))]
+    return dict.fromkeys(chosen, SAMPLED_BYTES // max(1, len(chosen)))
+
+
+def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: int) -> dict[str, Any] | None:
+    """The first entries of a manifest, as a row of ``SAMPLES_SCHEMA``; ``None`` for one without entries.
+
+    Args:
+        path: the manifest's path.
+        spec_id: its partition spec.
+        content: 0 for data, 1 for deletes.
+        raw: the whole file.
+        budget: after so many uncompressed bytes no further block is taken.
+    """
+    reader = fastavro.block_reader(io.BytesIO(raw))
+    blocks: list[dict[str, Any]] = []
+    header, taken = 0, 0
+    for block in reader:
+        header = header or block.offset
+        blocks.append({"entries": block.num_records, "bytes": block.bytes_.getvalue()})
+        taken += len(blocks[-1]["bytes"])
+        if taken >= budget:
+            break
+    if not blocks:
+        return None
+    return {
+        "path": path,
+        "spec_id": spec_id,
+        "content": content,
+        "header_bytes": header,
+        "schema": reader.metadata["avro.schema"],
+        "codec": str(reader.codec),
+        "blocks": blocks,
+    }
 
 
 @dataclass(frozen=True)
-class EntrySample:
+class SampledManifest:
     """The first entries of one real manifest, and how to encode such entries.
 
     Attributes:
-        ordinal: the manifest's place in the snapshot's manifest list.
         header_bytes: the manifest's bytes before its first block: schemas and properties, uncompressed.
-        complete: whether these are all of its entries.
-        entries: the raw Avro records.
+        avro: its schema, codec and sampled blocks.
     """
 
-    ordinal: int
+    path: str
+    spec_id: int
+    content: int
     header_bytes: int
-    complete: bool
-    schema: AvroSchema
-    codec: str
-    entries: tuple[Entry, ...]
+    avro: AvroFile
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The sampled entries as raw Avro records."""
+        return tuple(self.avro.records())
 
     def encoded_bytes(self, entries: Iterable[Entry]) -> int:
         """The bytes that entries take in a manifest, block by block, without its header."""
@@ -82,73 +137,160 @@ class EntrySample:
                 count, block = 0, io.BytesIO()
         return total + (self._block_bytes(count, block.getvalue()) if count else 0)
 
-    def with_statistics(self, keep: Statistic) -> list[Entry]:
+    def with_statistics(self, keep: Keep) -> list[Entry]:
         """The entries with other column statistics: each is kept, replaced or dropped."""
-        file_name, maps = self._maps
+        maps = self._maps
         changed = []
         for entry in self.entries:
-            file = dict(entry[file_name])
+            file = dict(entry[self._names[_FILE]])
             for name, (statistic, key, value) in maps.items():
                 file[name] = file[name] and [
                     {key: item[key], value: kept}
                     for item in file[name]
                     if (kept := keep(statistic, item[key], item[value])) is not None
                 ]
-            changed.append(entry | {file_name: file})
+            changed.append(entry | {self._names[_FILE]: file})
         return changed
 
+    def identity(self, entry: Entry) -> tuple[str, int | None]:
+        """What tells an entry from others: its file's path, and where in it a deletion vector begins."""
+        file = entry[self._names[_FILE]]
+        return file[self._file_names[_PATH]], file.get(self._file_names.get(_CONTENT_OFFSET, ""))
+
+    def rewritten(self, entry: Entry, inherited: Inherited) -> Entry:
+        """An entry as a rewrite copies it: EXISTING, with what it inherited written out."""
+        own = {
+            _STATUS: _EXISTING,
+            _SNAPSHOT: inherited["snapshot_id"],
+            _SEQUENCE_NUMBER: inherited["sequence_number"],
+            _FILE_SEQUENCE_NUMBER: inherited["file_sequence_number"],
+        }
+        copy = entry | {self._names[field_id]: value for field_id, value in own.items() if field_id in self._names}
+        if _FIRST_ROW_ID in self._file_names:
+            name = self._names[_FILE]
+            copy[name] = copy[name] | {self._file_names[_FIRST_ROW_ID]: inherited["first_row_id"]}
+        return copy
+
     def _block_bytes(self, count: int, content: bytes) -> int:
-        body = len(_compressed(self.codec, content))
+        body = len(_compressed(self.avro.codec, content))
         return _varint_bytes(count) + _varint_bytes(body) + body + _SYNC_MARKER_BYTES
 
     @cached_property
     def _parsed(self) -> Any:
-        return fastavro.parse_schema(without_logical_types(self.schema))
+        return fastavro.parse_schema(without_logical_types(self.avro.schema))
 
     @cached_property
-    def _maps(self) -> tuple[str, dict[str, tuple[str, str, str]]]:
-        """The name of an entry's file, and of each of its metric maps (what it is, its key, its value)."""
-        file_name = names_by_field_id(self.schema)[2]
-        file = field_schema(self.schema, file_name)
-        names = names_by_field_id(file)
+    def _names(self) -> dict[int, str]:
+        return names_by_field_id(self.avro.schema)
+
+    @cached_property
+    def _file_schema(self) -> Any:
+        return field_schema(self.avro.schema, self._names[_FILE])
+
+    @cached_property
+    def _file_names(self) -> dict[int, str]:
+        return names_by_field_id(self._file_schema)
+
+    @cached_property
+    def _maps(self) -> dict[str, tuple[str, str, str]]:
+        """The name of each metric map → (what it holds, name of its key, name of its value)."""
         maps = {}
-        for field_id, statistic in STATISTICS_MAPS.items():
-            if field_id in names:
-                key, value = non_null(field_schema(file, names[field_id])["items"])["fields"]
-                maps[names[field_id]] = statistic, key["name"], value["name"]
-        return file_name, maps
+        for field_id, statistic in _STATISTICS.items():
+            if field_id in self._file_names:
+                name = self._file_names[field_id]
+                key, value = non_null(field_schema(self._file_schema, name)["items"])["fields"]
+                maps[name] = statistic, key["name"], value["name"]
+        return maps
 
 
-def sample_entries(metadata: PlanningMetadata, read: Callable[[str], bytes]) -> list[EntrySample]:
-    """Reads the first entries of some data manifests, evenly chosen from the snapshot's manifest list.
+class EntrySamples:
+    """Some real entries of a snapshot; predictions that change its manifests keep them.
 
     Args:
-        metadata: the recorded snapshot.
-        read: reads a whole file.
-
-    Raises:
-        NotMeasurableError: when a manifest cannot be read (any more).
+        table: rows of ``SAMPLES_SCHEMA``; without any, sizes cannot be told.
     """
-    data = metadata.manifests.filter(pc.equal(metadata.manifests["content"], DATA)).select(["ordinal", "path"])
-    rows = data.to_pylist()
-    step = max(1, -(-len(rows) // SAMPLED_MANIFESTS))
-    return [_sample(row["ordinal"], row["path"], read(row["path"])) for row in rows[::step]]
 
+    def __init__(self, table: pa.Table | None = None) -> None:
+        self.table = SAMPLES_SCHEMA.empty_table() if table is None else table
+        self._rates: dict[tuple[int | None, int], float | None] = {}
 
-def _sample(ordinal: int, path: str, content: bytes) -> EntrySample:
-    avro = read_avro(path, content, SAMPLED_ENTRIES)
-    try:
-        header, records = _header(content)
-        entries = tuple(avro.records())
-    except Exception as error:  # fastavro raises many kinds on damaged bytes
-        raise NotMeasurableError(f"{path} cannot be decoded ({type(error).__name__}: {error})") from error
-    return EntrySample(ordinal, header, len(entries) >= records, avro.schema, avro.codec, entries)
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any] | None]) -> EntrySamples:
+        """Samples of the rows that :func:`sample_manifest` made."""
+        return cls(pa.Table.from_pylist([row for row in rows if row is not None], schema=SAMPLES_SCHEMA))
 
+    @cached_property
+    def manifests(self) -> tuple[SampledManifest, ...]:
+        """The sampled manifests, those whose entries cannot be mixed with the others of their kind left out."""
+        found: list[SampledManifest] = []
+        schemas: dict[tuple[int, int], str] = {}
+        for row in self.table.to_pylist():
+            if schemas.setdefault((row["spec_id"], row["content"]), row["schema"]) == row["schema"]:
+                blocks = tuple((block["entries"], block["bytes"]) for block in row["blocks"])
+                avro = AvroFile(json.loads(row["schema"]), row["codec"], blocks)
+                found.append(SampledManifest(row["path"], row["spec_id"], row["content"], row["header_bytes"], avro))
+        return tuple(found)
 
-def _header(content: bytes) -> tuple[int, int]:
-    """The bytes before an Avro file's first block, and the number of records in all blocks."""
-    blocks = [(block.offset, block.num_records) for block in fastavro.block_reader(io.BytesIO(content))]
-    return (blocks[0][0] if blocks else len(content)), sum(count for _, count in blocks)
+    def first(self, spec_id: int | None, content: int) -> SampledManifest | None:
+        """The first sampled manifest of a spec (of any, for ``None``) and content."""
+        return next(iter(self._of(spec_id, content)), None)
+
+    def manifest_bytes(self, spec_id: int, content: int, files: pa.Table) -> int | None:
+        """The size of a manifest that holds files of a spec as EXISTING entries in this order.
+
+        To the byte where all of the files are sampled; else by the bytes that a sampled entry takes among the others.
+
+        Args:
+            spec_id: the partition spec.
+            content: 0 for data, 1 for deletes.
+            files: rows of the recording's data or delete files.
+
+        Returns:
+            ``None`` when nothing of the kind is sampled.
+        """
+        coder = self.first(spec_id, content)
+        if coder is None or not len(files):
+            return None
+        known = self._entries[spec_id, content]
+        rows = files.select(
+            ["file_path", "content_offset", "snapshot_id", "sequence_number", "file_sequence_number", "first_row_id"]
+        ).to_pylist()
+        found = [(known.get((row["file_path"], row["content_offset"])), row) for row in rows]
+        if all(entry is not None for entry, _ in found):
+            return coder.header_bytes + coder.encoded_bytes(coder.rewritten(e, row) for e, row in found if e)
+        return coder.header_bytes + round(len(files) * (self.bytes_per_entry(spec_id, content) or 0))
+
+    def bytes_per_entry(self, spec_id: int | None, content: int) -> float | None:
+        """The bytes that an entry takes among others of its partition, encoded and compressed.
+
+        Args:
+            spec_id: the partition spec, ``None`` for the entries of all specs.
+            content: 0 for data, 1 for deletes.
+
+        Returns:
+            ``None`` when nothing of the kind is sampled.
+        """
+        key = spec_id, content
+        if key not in self._rates:
+            manifests = self._of(spec_id, content)
+            coder = manifests[0] if manifests else None
+            same = [m for m in manifests if coder and m.spec_id == coder.spec_id]
+            entries = [entry for manifest in same for entry in manifest.entries]
+            entries.sort(key=lambda entry: coder.identity(entry)[0] if coder else "")
+            self._rates[key] = coder.encoded_bytes(entries) / len(entries) if coder and entries else None
+        return self._rates[key]
+
+    def _of(self, spec_id: int | None, content: int) -> list[SampledManifest]:
+        return [m for m in self.manifests if m.content == content and spec_id in (None, m.spec_id)]
+
+    @cached_property
+    def _entries(self) -> dict[tuple[int, int], dict[tuple[str, int | None], Entry]]:
+        """The sampled entries of each spec and content, by their files."""
+        found: dict[tuple[int, int], dict[tuple[str, int | None], Entry]] = {}
+        for manifest in self.manifests:
+            known = found.setdefault((manifest.spec_id, manifest.content), {})
+            known.update({manifest.identity(entry): entry for entry in manifest.entries})
+        return found
 
 
 def _compressed(codec: str, content: bytes) -> bytes:

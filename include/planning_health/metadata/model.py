@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IcebergType, NestedField
 
 from planning_health.identifiers import TableName
+from planning_health.metadata.manifest_encoding import EntrySamples
 
 DATA: Final = 0
 DELETES: Final = 1
@@ -202,9 +203,11 @@ class PlanningMetadata:
         data_files: one row an entry of the data manifests, DELETED ones included, in manifest and physical order;
             see :func:`files_schema`.
         delete_files: the same for the delete manifests.
+        samples: some real entries, from which predictions tell how large manifests become.
     """
 
     info: TableInfo
     manifests: pa.Table
     data_files: pa.Table
     delete_files: pa.Table
+    samples: EntrySamples = field(default_factory=EntrySamples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
+from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets, sample_manifest
 from planning_health.metadata.manifest_list import ManifestFile, read_manifest_list
 from planning_health.metadata.manifest_reader import DecodedManifest, concat_files, decode_manifest, worth_compiling
 from planning_health.metadata.model import DATA, DELETES, MANIFESTS_SCHEMA, PlanningMetadata, TableInfo
@@ -83,12 +84,13 @@ def record(
     manifests, list_bytes = manifests_of(metadata, snapshot_id, read)
     base = columns_to_record(metadata, schema, queried)
     compiled = worth_compiling(manifests)
-    deletes = _read_all([m for m in manifests if m.content == DELETES], base, read, compiled=compiled)
+    budgets = sample_budgets([manifest.ordinal for manifest in manifests])
+    deletes = _read_all([m for m in manifests if m.content == DELETES], base, read, budgets, compiled=compiled)
     equality_ids = frozenset[int]().union(*(decoded.equality_ids for decoded, _ in deletes.values()))
     recorded = base | equality_ids
     if recorded != base:
-        deletes = _read_all([m for m in manifests if m.content == DELETES], recorded, read, compiled=compiled)
-    data = _read_all([m for m in manifests if m.content == DATA], recorded, read, compiled=compiled)
+        deletes = _read_all([m for m in manifests if m.content == DELETES], recorded, read, budgets, compiled=compiled)
+    data = _read_all([m for m in manifests if m.content == DATA], recorded, read, budgets, compiled=compiled)
     rows = [manifest.columns() | (data | deletes)[manifest.ordinal][1] for manifest in manifests]
     return PlanningMetadata(
         info=TableInfo(
@@ -107,6 +109,7 @@ def record(
         manifests=manifests_table(rows),
         data_files=concat_files((decoded.files for decoded, _ in data.values()), recorded),
         delete_files=concat_files((decoded.files for decoded, _ in deletes.values()), delete_files_recorded(recorded)),
+        samples=EntrySamples.of(row["sample"] for row in rows),
     )
 
 
@@ -129,9 +132,12 @@ def manifests_table(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def read_and_decode(
-    manifest: ManifestFile, recorded: frozenset[int], read: ReadBytes, *, compiled: bool
+    manifest: ManifestFile, recorded: frozenset[int], read: ReadBytes, *, compiled: bool, sample_bytes: int = 0
 ) -> tuple[DecodedManifest, dict[str, Any]]:
-    """Reads one manifest: its entries, and the columns of its row that only reading tells, with the times taken."""
+    """Reads one manifest: its entries, and the columns of its row that only reading tells, with the times taken.
+
+    With ``sample_bytes`` the row also has a ``sample`` of about so many bytes of its entries; else it is ``None``.
+    """
     started = time.perf_counter()
     content = read(manifest.path)
     fetched = time.perf_counter()
@@ -141,12 +147,27 @@ def read_and_decode(
         "read_ms": (fetched - started) * 1000,
         "decode_ms": (time.perf_counter() - fetched) * 1000,
     }
-    return decoded, decoded.columns() | timings
+    sample = (
+        sample_manifest(manifest.path, manifest.partition_spec_id, manifest.content, content, sample_bytes)
+        if sample_bytes
+        else None
+    )
+    return decoded, decoded.columns() | timings | {"sample": sample}
 
 
 def _read_all(
-    manifests: list[ManifestFile], recorded: frozenset[int], read: ReadBytes, *, compiled: bool
+    manifests: list[ManifestFile],
+    recorded: frozenset[int],
+    read: ReadBytes,
+    sample_bytes: Mapping[int, int],
+    *,
+    compiled: bool,
 ) -> dict[int, tuple[DecodedManifest, dict[str, Any]]]:
     with ThreadPoolExecutor(_READERS) as pool:
-        results = pool.map(lambda manifest: read_and_decode(manifest, recorded, read, compiled=compiled), manifests)
+        results = pool.map(
+            lambda manifest: read_and_decode(
+                manifest, recorded, read, compiled=compiled, sample_bytes=sample_bytes.get(manifest.ordinal, 0)
+            ),
+            manifests,
+        )
         return {manifest.ordinal: result for manifest, result in zip(manifests, results, strict=True)}

@@ -18,6 +18,7 @@ import pyarrow as pa
 from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
+from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.manifest_reader import worth_compiling
 from planning_health.metadata.model import DATA, DELETES, TableInfo
@@ -72,6 +73,7 @@ def record_with_spark(
         recorded=columns_to_record(metadata, schema, queried),
         io_properties=dict(java_table.io().properties()),
         compiled=worth_compiling(manifests),
+        sample_bytes=sample_budgets([manifest.ordinal for manifest in manifests]),
     )
     deletes = [manifest for manifest in manifests if manifest.content == DELETES]
     rows = _run(spark, task, DELETE_FILES, deletes)
@@ -93,7 +95,9 @@ def record_with_spark(
         manifest_list_bytes=list_bytes,
         record_ms=(time.perf_counter() - started) * 1000,
     )
-    save_table(info, manifests_table(sorted(rows, key=lambda row: int(row["ordinal"]))), folder)
+    rows.sort(key=lambda row: int(row["ordinal"]))
+    samples = EntrySamples.of(row["sample"] for row in rows)
+    save_table(info, manifests_table(rows), samples, folder)
     return info
 
 
@@ -146,6 +150,7 @@ class _RecordTask:
     recorded: frozenset[int]
     io_properties: dict[str, str]
     compiled: bool
+    sample_bytes: dict[int, int]
 
     def reader(self) -> ReadBytes:
         def read(path: str) -> bytes:
@@ -184,7 +189,13 @@ def _part_recorder(task: _RecordTask, kind: str) -> Callable[[int, list[Manifest
         files: list[pa.Table] = []
         for manifest in manifests:
             try:
-                decoded, columns = read_and_decode(manifest, task.recorded, read, compiled=task.compiled)
+                decoded, columns = read_and_decode(
+                    manifest,
+                    task.recorded,
+                    read,
+                    compiled=task.compiled,
+                    sample_bytes=task.sample_bytes.get(manifest.ordinal, 0),
+                )
             except NotMeasurableError as error:
                 yield {"error": str(error)}
                 continue

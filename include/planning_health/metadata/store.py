@@ -14,6 +14,7 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from planning_health.errors import NotMeasurableError
 from planning_health.identifiers import TableName
+from planning_health.metadata.manifest_encoding import SAMPLES_SCHEMA, EntrySamples
 from planning_health.metadata.model import (
     DELETE_FILE_PATH_ID,
     DELETE_FILE_POS_ID,
@@ -52,7 +53,7 @@ def save(metadata: PlanningMetadata, folder: str) -> None:
     clear(folder)
     write_parquet(metadata.data_files, f"{folder}/{DATA_FILES}/part-00000.parquet")
     write_parquet(metadata.delete_files, f"{folder}/{DELETE_FILES}/part-00000.parquet")
-    save_table(metadata.info, metadata.manifests, folder)
+    save_table(metadata.info, metadata.manifests, metadata.samples, folder)
 
 
 def clear(folder: str) -> None:
@@ -62,9 +63,10 @@ def clear(folder: str) -> None:
         filesystem.rm(path, recursive=True)
 
 
-def save_table(info: TableInfo, manifests: pa.Table, folder: str) -> None:
-    """Writes the manifests and then ``table.json``, which completes the recording."""
+def save_table(info: TableInfo, manifests: pa.Table, samples: EntrySamples, folder: str) -> None:
+    """Writes the manifests, the samples and then ``table.json``, which completes the recording."""
     write_parquet(manifests, f"{folder}/manifests.parquet")
+    write_parquet(samples.table, f"{folder}/samples.parquet")
     document = {
         "schema_version": SCHEMA_VERSION,
         "catalog": info.name.catalog,
@@ -112,6 +114,7 @@ def load(folder: str) -> PlanningMetadata:
         manifests=_read_parquet(f"{folder}/manifests.parquet").cast(MANIFESTS_SCHEMA),
         data_files=_read_folder(f"{folder}/{DATA_FILES}", files_schema(recorded)),
         delete_files=_read_folder(f"{folder}/{DELETE_FILES}", files_schema(delete_files_recorded(recorded))),
+        samples=_read_samples(f"{folder}/samples.parquet"),
     )
 
 
@@ -138,6 +141,12 @@ def _read_parquet(url: str) -> pa.Table:
     filesystem, path = fsspec.url_to_fs(url)
     with filesystem.open(path, "rb") as stream:
         return pq.read_table(stream)
+
+
+def _read_samples(url: str) -> EntrySamples:
+    """The samples; none in a recording that an earlier version made."""
+    filesystem, path = fsspec.url_to_fs(url)
+    return EntrySamples(_read_parquet(url).cast(SAMPLES_SCHEMA)) if filesystem.exists(path) else EntrySamples()
 
 
 def _read_folder(url: str, schema: pa.Schema) -> pa.Table:
