@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final
 from urllib.parse import unquote_plus
 
 import structlog
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic_core import to_json
@@ -31,6 +32,9 @@ from planning_health.settings import SettingsDocument
 
 _SEPARATOR: Final = re.compile("%1F", re.IGNORECASE)
 """Between the levels of a namespace, as it stands in a path."""
+
+_PLANNING_THREADS: Final = 40
+"""Planning requests under way; those that wait for a plan leave the other routes' threads alone."""
 
 _NAMESPACES: Final = "/v1/namespaces"
 _NAMESPACE: Final = "/v1/namespaces/{namespace}"
@@ -139,6 +143,7 @@ def _catalog_routes(source: CatalogSource) -> APIRouter:
 
 def _planning_routes(service: PlanningService, metrics: ServiceMetrics) -> APIRouter:
     router = APIRouter()
+    threads = CapacityLimiter(_PLANNING_THREADS)
 
     def respond(request: Request, answer: Answer) -> Response:
         request.scope[NOTES] |= answer.notes()
@@ -148,7 +153,7 @@ def _planning_routes(service: PlanningService, metrics: ServiceMetrics) -> APIRo
     @router.post(f"{_TABLE}/plan")
     async def plan(request: Request, namespace: Levels, table: Name) -> Response:
         body = _json(await request.body())
-        return respond(request, await run_in_threadpool(service.plan, namespace, table, body))
+        return respond(request, await run_sync(service.plan, namespace, table, body, limiter=threads))
 
     @router.get(f"{_TABLE}/plan/{{plan_id}}")
     def planned(request: Request, namespace: Levels, table: Name, plan_id: str) -> Response:
@@ -165,7 +170,7 @@ def _planning_routes(service: PlanningService, metrics: ServiceMetrics) -> APIRo
         plan_task = body.get("plan-task") if isinstance(body, dict) else None
         if not isinstance(plan_task, str) or not plan_task:
             raise rest_errors.bad_request("plan-task: expected the text of a plan task")
-        return respond(request, await run_in_threadpool(service.redeem, namespace, table, plan_task))
+        return respond(request, await run_sync(service.redeem, namespace, table, plan_task, limiter=threads))
 
     return router
 

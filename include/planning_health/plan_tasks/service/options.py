@@ -32,6 +32,8 @@ class ServiceOptions:
         cache_bytes: most bytes that cached plans hold together; 0 caches nothing.
         cache_entries: most cached plans.
         cache_seconds: how long a plan and its plan-id stay after their last use.
+        plans_at_once: whole plans and entry ranges that are computed at the same time, which bounds the memory beside
+            the cache; further requests wait.
         body_bytes: largest request body.
         bearer: the token that requests must carry; ``None`` lets everyone in who reaches the socket.
 
@@ -44,12 +46,19 @@ class ServiceOptions:
     cache_bytes: int = 256 * MIB
     cache_entries: int = CACHE_ENTRIES
     cache_seconds: float = CACHE_EXPIRY_SECONDS
+    plans_at_once: int = 4
     body_bytes: int = 4 * MIB
     bearer: str | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (("batch_size", 0), ("cache_bytes", 0), ("cache_entries", 0), ("body_bytes", 1)):
+        for name, least in (
+            ("batch_size", 0),
+            ("cache_bytes", 0),
+            ("cache_entries", 0),
+            ("plans_at_once", 1),
+            ("body_bytes", 1),
+        ):
             value = getattr(self, name)
             if value < least:
                 raise InputError(f"{name} {value}: expected at least {least}")

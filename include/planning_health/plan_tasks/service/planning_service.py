@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Any, Final
 
 from pydantic_core import to_json
@@ -91,6 +92,7 @@ class PlanningService:
         self._cache: PlanCache[Plan] = PlanCache(
             options.cache_bytes, options.cache_entries, options.cache_seconds, clock
         )
+        self._planning = BoundedSemaphore(options.plans_at_once)
         self._plan_ids = PlanIds(options.cache_seconds, clock)
         metrics.watch(self._cache)
 
@@ -142,7 +144,8 @@ class PlanningService:
             pinned = pin(token.scan, table.metadata)
             try:
                 if isinstance(token, RangeToken):
-                    return self._ranges(table, pinned, token)
+                    with self._planning:
+                        return self._ranges(table, pinned, token)
                 return self._batch(table, pinned, token)
             except NotMeasurableError:
                 self._require_snapshot(namespace, name, token.scan)
@@ -170,10 +173,11 @@ class PlanningService:
         key = self._key(table, scan)
         note = None
         if self._options.tokens is TokenKind.ENTRY_RANGES:
-            left = survivors(table, scan)
-            if not left.deletes:
-                plan_id = plan_id or self._plan_ids.add(table_identity(table.name.identifier), key, scan.scan)
-                return self._first_ranges(left, plan_id)
+            with self._planning:
+                left = survivors(table, scan)
+                if not left.deletes:
+                    plan_id = plan_id or self._plan_ids.add(table_identity(table.name.identifier), key, scan.scan)
+                    return self._first_ranges(left, plan_id)
             note = DELETES_FALL_BACK
             self._metrics.fallbacks.inc()
         plan, found = self._whole(table, scan)
@@ -217,7 +221,7 @@ class PlanningService:
         return plan, found
 
     def _compute(self, table: SourceTable, scan: PinnedScan) -> Plan:
-        with self._metrics.planning_seconds.time():
+        with self._planning, self._metrics.planning_seconds.time():
             metadata = survivors(table, scan).read()
             planned = ScanPlanner(metadata).plan(scan.filter, case_sensitive=scan.case_sensitive)
             return build_plan(metadata, planned, scan.stats_field_ids)

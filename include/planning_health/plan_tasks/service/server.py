@@ -14,6 +14,7 @@ from planning_health.errors import InputError
 from planning_health.plan_tasks.service.options import TOKEN_VARIABLE, ServiceOptions
 
 _GRACE_SECONDS = 5
+_KEEP_ALIVE_SECONDS = 75  # as long as common proxies and HTTP clients hold on to an idle connection
 
 
 def check_address(host: str, options: ServiceOptions) -> None:
@@ -54,6 +55,7 @@ def run(app: ASGIApp, host: str, port: int) -> None:
         access_log=False,
         log_level="warning",
         server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 

@@ -27,7 +27,8 @@ from planning_health.plan_tasks.service.source import SourceTable
 from planning_health.planning.expressions import BoundPredicate, bind, leaves
 from planning_health.planning.scan import ScanPlanner
 
-_READERS: Final = 8
+_READERS: Final = ThreadPoolExecutor(8, thread_name_prefix="manifests")
+"""Shared by all plans: more threads would decode no faster, and each keeps memory of its own."""
 
 _COUNTS: Final = ("added_files_count", "existing_files_count", "deleted_files_count")
 
@@ -204,7 +205,4 @@ def _in_parallel(
     manifests: Sequence[ManifestFile],
     limits: Sequence[int | None],
 ) -> list[DecodedManifest]:
-    if len(manifests) < 2:
-        return [work(*item) for item in zip(manifests, limits, strict=True)]
-    with ThreadPoolExecutor(min(_READERS, len(manifests)), thread_name_prefix="manifests") as pool:
-        return list(pool.map(work, manifests, limits))
+    return list(_READERS.map(work, manifests, limits))
