@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from typing import Any
 
 import pytest
@@ -15,10 +14,11 @@ from tests.planning.pictures import File, Manifest, picture, spec
 
 from planning_health.errors import InputError
 from planning_health.metadata import PlanningMetadata
+from planning_health.planning.fewer_statistics import truncate_bound, with_statistics
 from planning_health.planning.report import plan_where
 from planning_health.planning.respec import with_spec
 from planning_health.planning.scan import ScanPlanner
-from planning_health.planning.what_if import compare, truncate_bound, what_if_document, with_statistics
+from planning_health.planning.what_if import compare
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),
@@ -181,13 +181,3 @@ def test_a_column_that_was_not_recorded_cannot_be_partitioned_by(days: PlanningM
     metadata = picture(SCHEMA, [spec()], [Manifest([file(1)][:0])], recorded=frozenset({1}))
     with pytest.raises(InputError, match="'d' is not recorded"):
         with_spec(metadata, [("d", "day")])
-
-
-def test_the_document_holds_the_what_ifs_that_were_asked_for(days: PlanningMetadata) -> None:
-    document = what_if_document(days, ["id = 55"], metrics={"id": "none"}, spec=[("d", "month")])
-    (by_metrics,) = document["metrics"]["predicates"]
-    assert by_metrics["loses_file_pruning"]
-    assert by_metrics["after"]["data_files"] == 30
-    assert document["spec"]["data_files"] == 2
-    assert json.loads(json.dumps(document)) == document
-    assert what_if_document(days, ["id = 55"]) == {}

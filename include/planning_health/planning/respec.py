@@ -8,7 +8,7 @@ The model of how rows spread, stated so that its predictions can be checked:
 * The writer gathers each partition's rows and fills files up to ``write.target-file-size-bytes``. All files of one
   partition have its bounds.
 * Manifests hold the files in the order of their partitions, as ``rewrite_manifests`` would leave them, up to
-  ``commit.manifest.target-size-bytes``, with the bytes that an entry takes today.
+  ``commit.manifest.target-size-bytes``, with the bytes that an entry takes among others of today's.
 """
 
 from __future__ import annotations
@@ -484,7 +484,13 @@ def _arrow(values: Any, kind: pa.DataType, count: int) -> pa.Array:
 
 
 def _entry_bytes(metadata: PlanningMetadata) -> tuple[float, int]:
-    """Return (bytes that an entry takes in today's data manifests, bytes of a manifest's header)."""
+    """Return (bytes that an entry takes among others, bytes of a manifest's header).
+
+    Of the real entries that the recording holds, encoded together; without any, from today's data manifests.
+    """
+    sampled, per_entry = metadata.samples.first(None, DATA), metadata.samples.bytes_per_entry(None, DATA)
+    if sampled is not None and per_entry is not None:
+        return per_entry, sampled.header_bytes
     data = metadata.manifests.filter(pc.equal(metadata.manifests["content"], DATA))
     if not len(data):
         return 0.0, 0
