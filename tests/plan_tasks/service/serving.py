@@ -50,6 +50,16 @@ class Client:
             answers.append(answer.json())
         return answers
 
+    def lines(self, count: int, ending: str = "") -> list[dict[str, Any]]:
+        """The log lines of requests whose route ends so; a line is written just after its response was sent."""
+        deadline = time.monotonic() + 10
+        while True:
+            logged = [call.kwargs for call in self.log.calls if call.args == ("request",)]
+            found = [line for line in logged if line["route"].endswith(ending)]
+            if len(found) >= count or time.monotonic() > deadline:
+                return found
+            time.sleep(0.01)
+
     def metric(self, name: str) -> float:
         text = self.session.get(f"{self.url}/metrics", timeout=30).text
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))

@@ -16,9 +16,9 @@ from tests.plan_tasks.service.conftest import EVENTS, ODD, OTHER
 from tests.plan_tasks.service.serving import Client
 from tests.plan_tasks.service.test_planning_over_http import assert_error
 
-from planning_health.errors import InputError
+from planning_health.errors import InputError, NotMeasurableError
 from planning_health.plan_tasks.service import ENDPOINTS, ServiceOptions, TokenKind
-from planning_health.plan_tasks.service.server import check_address
+from planning_health.plan_tasks.service.server import check_address, json_log
 
 Serve = Callable[..., AbstractContextManager[Client]]
 
@@ -206,7 +206,7 @@ def test_each_request_is_one_log_line_without_secrets_and_without_filter_values(
         ]
         client.redeem(EVENTS, token)
         client.plan(EVENTS, filter={"type": "eq", "term": "id", "value": "private"})
-        lines = [call.kwargs for call in client.log.calls if call.args == ("request",)]
+        lines = client.lines(3)
         assert [line["status"] for line in lines] == [200, 200, 400]
         assert lines[0]["plan"] == "computed"
         assert lines[0] | {"tasks": 4, "plan_tasks": 5, "tokens": "offset", "method": "POST"} == lines[0]
@@ -264,7 +264,6 @@ def test_an_unexpected_error_is_a_500_in_the_rest_format_without_details(
 
 
 def test_a_store_that_refuses_is_forbidden(client: Client, fresh_table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planning_health.errors import NotMeasurableError
     from planning_health.plan_tasks.service import planning_service
 
     token = client.plan(fresh_table.name()).json()["plan-tasks"][0]
@@ -285,3 +284,42 @@ def test_both_kinds_of_tokens_are_redeemed_whatever_is_handed_out(serve_lake: Se
             assert other.redeem(EVENTS, token).json() == one.redeem(EVENTS, token).json()
         for token in other.plan(EVENTS).json()["plan-tasks"]:
             assert one.redeem(EVENTS, token).json() == other.redeem(EVENTS, token).json()
+
+
+def test_a_traceback_in_the_log_holds_no_values(capsys: pytest.CaptureFixture[str]) -> None:
+    log = json_log()
+    try:
+        secret = BEARER
+        raise RuntimeError(f"of {len(secret)} letters")
+    except RuntimeError:
+        log.exception("unexpected error")
+    line = json.loads(capsys.readouterr().err)
+    assert line["exception"][0]["exc_type"] == "RuntimeError"
+    assert BEARER not in json.dumps(line)
+
+
+def test_methods_beyond_http_do_not_multiply_the_metrics(client: Client) -> None:
+    client.session.request("PRIVATE", client.url + "/v1/config", timeout=30)
+    assert "PRIVATE" not in get(client, "/metrics").text
+
+
+def test_metadata_that_only_the_catalog_can_read_is_served_as_the_catalog_gave_it(
+    client: Client, writer: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from planning_health.plan_tasks.service import source
+
+    def refused(_: object) -> Callable[[str], bytes]:
+        def read(path: str) -> bytes:
+            raise NotMeasurableError(f"{path} cannot be read")
+
+        return read
+
+    monkeypatch.setattr(source, "reader", refused)
+    loaded = client.session.get(client.table(EVENTS), timeout=30).json()
+    assert parse_table_metadata(loaded["metadata"]) == writer.load_table(EVENTS).metadata
+
+
+def parse_table_metadata(document: Any) -> Any:
+    from pyiceberg.table.metadata import TableMetadataUtil
+
+    return TableMetadataUtil.parse_obj(document)

@@ -19,6 +19,7 @@ from planning_health.plan_tasks.service.responses import error_response
 NOTES: Final = "planning_health.notes"
 """Key of the request's scope under which a route leaves what the log line shall tell."""
 
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _BEARER: Final = b"bearer "
 _MAX_PATH_BYTES: Final = 8 * 1024
 
@@ -83,12 +84,13 @@ class Gate:
 
     def _finish(self, scope: Scope, sent: _Sent, notes: dict[str, Any], seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        self._metrics.requests.labels(scope["method"] if route != "none" else "any", route, str(sent.status)).inc()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._metrics.requests.labels(method, route, str(sent.status)).inc()
         self._metrics.request_seconds.labels(route).observe(seconds)
         self._log.info(
             "request",
             id=uuid.uuid4().hex[:12],
-            method=scope["method"][:10],
+            method=method,
             route=route,
             status=sent.status,
             ms=round(seconds * 1000, 2),

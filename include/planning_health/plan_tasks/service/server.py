@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
+from structlog.tracebacks import ExceptionDictTransformer
 
 from planning_health.errors import InputError
 from planning_health.plan_tasks.service.options import TOKEN_VARIABLE, ServiceOptions
@@ -30,13 +31,13 @@ def check_address(host: str, options: ServiceOptions) -> None:
 
 
 def json_log() -> Any:
-    """A logger that writes one JSON object a line on standard error."""
+    """A logger that writes one JSON object a line on standard error; tracebacks come without any values."""
     return structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
         ],
     )

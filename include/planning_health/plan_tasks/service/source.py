@@ -20,6 +20,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from planning_health.catalogs.definition import properties
 from planning_health.catalogs.pyiceberg_catalog import first_line, load_pyiceberg_catalog
+from planning_health.errors import NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.record import ReadBytes, reader
 from planning_health.plan_tasks.service import rest_errors
@@ -48,8 +49,14 @@ class SourceTable:
     read: ReadBytes
 
     def metadata_json(self) -> bytes:
-        """The metadata file as it was written, so that clients get what this library does not know as well."""
-        content = self.read(self.location)
+        """The metadata file as it was written, so that clients get what this library does not know as well.
+
+        Where the catalog alone can read it, the metadata as the catalog gave it.
+        """
+        try:
+            content = self.read(self.location)
+        except NotMeasurableError:
+            return self.metadata.model_dump_json().encode()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
 
 
