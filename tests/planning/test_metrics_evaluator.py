@@ -84,7 +84,7 @@ def test_a_missing_null_count_may_contain_null() -> None:
 
 
 def test_not_starts_with_keeps_a_file_whose_null_count_is_missing() -> None:
-    # PyIceberg 0.12 prunes it and loses rows (case 26)
+    # https://github.com/apache/iceberg-python/pull/3891: PyIceberg 0.12 prunes it and loses rows
     assert matches(bounds("s", "abc1", "abc9", nulls={}), Operation.NOT_STARTS_WITH, "s", "abc")
     assert not matches(bounds("s", "abc1", "abc9"), Operation.NOT_STARTS_WITH, "s", "abc")
 
@@ -114,7 +114,7 @@ def test_not_equal_prunes_only_one_value_without_null_and_nan() -> None:
 
 
 def test_nan_is_outside_bounds() -> None:
-    # Spark would return the NaN rows for x >= 2.0, Iceberg prunes the file (case 24)
+    # https://github.com/apache/iceberg/issues/9130: Spark would return the NaN rows, Iceberg prunes the file
     assert not matches(bounds("d", 0.0, 1.0, nans={"d": 3}), Operation.GT_EQ, "d", 2.0)
 
 
@@ -160,7 +160,7 @@ def test_bounds_of_promoted_types_are_decoded_by_their_length() -> None:
 
 
 def test_a_column_without_any_statistics_might_match_everything() -> None:
-    # an added column, with or without a default: an absent column is not "all null" (case 25)
+    # https://github.com/apache/iceberg/issues/16690: an absent column, with or without a default, is not "all null"
     file = File("f", values={"l": 100})
     for op, values in ((Operation.EQ, (5,)), (Operation.IS_NULL, ()), (Operation.NOT_NULL, ()), (Operation.IN, (1, 2))):
         assert matches(file, op, "i", *values)

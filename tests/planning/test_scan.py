@@ -60,7 +60,7 @@ def test_absent_summaries_might_match_but_null_bounds_do_not() -> None:
 
 
 def test_an_inverted_summary_prunes_as_iceberg_does() -> None:
-    # the health check flags it (case 23); the simulation answers what Iceberg's readers do
+    # https://github.com/ClickHouse/ClickHouse/issues/119171: the health check flags it, Iceberg's readers prune
     inverted = [
         {"contains_null": False, "contains_nan": False, "lower_bound": b"\x09\0\0\0", "upper_bound": b"\x01\0\0\0"}
     ]
@@ -69,7 +69,7 @@ def test_an_inverted_summary_prunes_as_iceberg_does() -> None:
 
 
 def test_summaries_belong_to_the_manifests_own_spec() -> None:
-    # compacting the fields of (i, s) after i was dropped would compare s with i (case 22)
+    # https://github.com/apache/iceberg-go/issues/1190: closing the gap of a dropped i would compare s with it
     evolved = [spec((5, "identity"), (3, "identity")), spec((3, "identity"), spec_id=1)]
     manifests = [Manifest([File("old", (7, "x"))]), Manifest([File("new", ("y",))], spec_id=1)]
     metadata = picture(SCHEMA, evolved, manifests)
@@ -79,7 +79,8 @@ def test_summaries_belong_to_the_manifests_own_spec() -> None:
 
 
 def test_a_spec_whose_source_was_dropped_prunes_by_its_other_fields() -> None:
-    dropped = spec((99, "identity"), (3, "identity"))  # case 13: column 99 is in no schema
+    # https://github.com/apache/iceberg/issues/10234
+    dropped = spec((99, "identity"), (3, "identity"))  # column 99 is in no schema
     summaries = [
         {"contains_null": True, "contains_nan": None, "lower_bound": None, "upper_bound": None},
         {"contains_null": False, "contains_nan": None, "lower_bound": b"a", "upper_bound": b"b"},

@@ -268,6 +268,11 @@ def comparable(raw: pa.Array | pa.ChunkedArray, value_type: IcebergType) -> Comp
     return _whole_numbers(column, value_type)
 
 
+def present(raw: pa.Array) -> Mask:
+    """Where a raw value is there, decodable or not."""
+    return np.asarray(raw.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
 def _flat(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     array = raw.combine_chunks() if isinstance(raw, pa.ChunkedArray) else raw
     if isinstance(array, pa.ChunkedArray):

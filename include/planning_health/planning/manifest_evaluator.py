@@ -1,7 +1,8 @@
 """Manifest pruning: which manifests of one spec may hold a matching partition, by their summaries.
 
 The rules are those of ``ManifestEvaluator``. Summaries are positional in the manifest's own spec; a manifest
-without summaries might always match. A null lower bound means that all values are null.
+without summaries might always match. A null lower bound means that all values are null. A bound that is there
+and does not decode, on which Iceberg fails, leaves everything possible.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.types import DoubleType, FloatType
 
-from planning_health.planning.comparable import Comparable, Ints, Mask, comparable
+from planning_health.planning.comparable import Comparable, Ints, Mask, comparable, present
 from planning_health.planning.evaluation import IN_PREDICATE_LIMIT, evaluate
 from planning_health.planning.expressions import BoundPredicate, Expression, Operation
 
@@ -33,6 +34,7 @@ class FieldSummaries:
         nan_known: the summary says whether there are NaN values.
         lower: lower bounds; not valid where there is none.
         upper: upper bounds.
+        undecodable: a bound is there and does not decode.
         floating: the field is a float or a double.
     """
 
@@ -41,6 +43,7 @@ class FieldSummaries:
     nan_known: Mask
     lower: Comparable
     upper: Comparable
+    undecodable: Mask
     floating: bool
 
     @cached_property
@@ -79,7 +82,8 @@ class ManifestEvaluator:
         return result
 
     def _leaf(self, pred: BoundPredicate) -> Mask:
-        return _RULES[pred.op](self._field(pred.ref.position), pred)
+        field = self._field(pred.ref.position)
+        return _RULES[pred.op](field, pred) | field.undecodable
 
     def _field(self, position: int) -> FieldSummaries:
         if position not in self._fields:
@@ -91,12 +95,15 @@ class ManifestEvaluator:
         part = self._summaries.take(pa.array(rows))
         nan = part.field("contains_nan")
         field_type = self._spec.field_types[position]
+        lower, upper = part.field("lower_bound"), part.field("upper_bound")
+        lowest, highest = comparable(lower, field_type), comparable(upper, field_type)
         return FieldSummaries(
             contains_null=_bools(part.field("contains_null")),
             contains_nan=_bools(nan),
-            nan_known=np.asarray(nan.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_),
-            lower=comparable(part.field("lower_bound"), field_type),
-            upper=comparable(part.field("upper_bound"), field_type),
+            nan_known=present(nan),
+            lower=lowest,
+            upper=highest,
+            undecodable=(present(lower) & ~lowest.valid) | (present(upper) & ~highest.valid),
             floating=isinstance(field_type, FloatType | DoubleType),
         )
 

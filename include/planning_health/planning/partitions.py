@@ -1,7 +1,7 @@
 """Partition values of many files: distinct tuples once, predicates evaluated on the distinct ones.
 
 The rules are those of ``Evaluator``, under which null sorts before every value, so that ``x < 5`` holds for a
-null partition (the metrics decide afterwards).
+null partition (the metrics decide afterwards). A value that does not decode might match everything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import UnknownType
 
-from planning_health.planning.comparable import Comparable, Ints, Mask, comparable
+from planning_health.planning.comparable import Comparable, Ints, Mask, comparable, present
 from planning_health.planning.evaluation import evaluate
 from planning_health.planning.expressions import BoundPredicate, Expression, Operation
 
@@ -56,11 +56,17 @@ class PartitionTuples:
 
     def eval(self, partition_filter: Expression) -> Mask:
         """Return which distinct tuples match a bound partition filter."""
-        return evaluate(partition_filter, self.matches, self._count)
+        return evaluate(
+            partition_filter, lambda pred: self.matches(pred) | self.undecodable(pred.ref.position), self._count
+        )
 
     def matches(self, pred: BoundPredicate) -> Mask:
         """Return which distinct tuples satisfy one predicate on a partition field."""
         return _RULES[pred.op](self.field(pred.ref.position), pred)
+
+    def undecodable(self, position: int) -> Mask:
+        """Return which distinct tuples have a value of one field that is there and does not decode."""
+        return present(self.raw[position]) & ~self.field(position).valid
 
     def keys(self) -> list[tuple[bytes | None, ...]]:
         """Return each distinct tuple's raw values, to compare with tuples of other files of the spec."""

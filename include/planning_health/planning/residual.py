@@ -59,7 +59,7 @@ class ResidualEvaluator:
         """Decide a predicate for every tuple, field by field in the spec's order."""
         states = np.full(len(tuples), _KEEP, dtype=np.int64)
         for position in self._spec.positions_by_source.get(pred.ref.field_id, ()):
-            open_rows = states == _KEEP
+            open_rows = (states == _KEEP) & ~tuples.undecodable(position)
             holds = self._mask(pred, position, tuples, strict=True, default=False)
             states[open_rows & holds] = _TRUE
             possible = self._mask(pred, position, tuples, strict=False, default=True)
