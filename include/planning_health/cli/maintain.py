@@ -8,7 +8,14 @@ import typer
 from pydantic import ValidationError
 
 from planning_health.cli.app import app
-from planning_health.cli.options import AsJson, SettingsFile, TableArgument, new_run_folder, optional_spark
+from planning_health.cli.options import (
+    AsJson,
+    SettingsFile,
+    TableArgument,
+    metrics_modes,
+    new_run_folder,
+    optional_spark,
+)
 from planning_health.cli.output import console, errors, print_json
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
@@ -78,15 +85,7 @@ def maintain(
 
 
 def _request(set_metrics: list[str], *, rewrite: bool, **values: Any) -> MaintenanceRequest:
-    default, columns = None, {}
-    for text in set_metrics:
-        key, equals, mode = text.rpartition("=")
-        if not equals or not (key == "default" or key.startswith("column.")):
-            raise InputError(f"--set-metrics {text!r} is not of the form default=MODE or column.NAME=MODE")
-        if key == "default":
-            default = mode
-        else:
-            columns[key.removeprefix("column.")] = mode
+    default, columns = metrics_modes("--set-metrics", set_metrics)
     sets_properties = bool(set_metrics) or values["target_manifest_bytes"] is not None
     actions = ["set_properties"] * sets_properties + ["rewrite_manifests"] * rewrite
     try:

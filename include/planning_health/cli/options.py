@@ -78,3 +78,22 @@ def snapshot_choice(snapshot_id: int | None, ref: str | None) -> SnapshotChoice:
         InputError: when both are given.
     """
     return SnapshotChoice(snapshot_id=snapshot_id, ref=ref)
+
+
+def metrics_modes(option: str, texts: list[str]) -> tuple[str | None, dict[str, str]]:
+    """The default metrics mode and those of columns, from ``default=MODE`` and ``column.NAME=MODE``.
+
+    Raises:
+        InputError: naming the option for a text of another form.
+    """
+    default: str | None = None
+    columns: dict[str, str] = {}
+    for text in texts:
+        key, equals, mode = text.rpartition("=")
+        if not equals or not (key == "default" or key.startswith("column.")):
+            raise InputError(f"{option} {text!r} is not of the form default=MODE or column.NAME=MODE")
+        if key == "default":
+            default = mode
+        else:
+            columns[key.removeprefix("column.")] = mode
+    return default, columns

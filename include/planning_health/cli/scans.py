@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from planning_health.assignment import UnitTable
@@ -24,8 +25,12 @@ def read_table(
     wheres: list[str],
     snapshot_id: int | None = None,
     ref: str | None = None,
+    *,
+    columns: Iterable[str] = (),
 ) -> PlanningMetadata:
     """Records a table's planning metadata into memory, read-only, through PyIceberg.
+
+    Statistics are recorded of the columns of partitions, queries and predicates, and of ``columns``.
 
     Raises:
         InputError: for a name, catalog, table, snapshot or ref that does not exist.
@@ -33,7 +38,7 @@ def read_table(
     """
     name = TableName.parse(table)
     catalog = load_pyiceberg_catalog(settings, name.catalog)
-    queried = queried_columns(settings, name, wheres)
+    queried = queried_columns(settings, name, wheres) | set(columns)
     return record_with_pyiceberg(catalog, name, queried=queried, choice=snapshot_choice(snapshot_id, ref))
 
 

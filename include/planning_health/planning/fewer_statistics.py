@@ -24,7 +24,7 @@ from planning_health.planning.expressions import ReferenceResolver
 from planning_health.planning.manifest_size import header_bytes
 
 DEFAULT: Final = "default"
-"""Stands for all columns that are not named, like ``write.metadata.metrics.default``."""
+"""What is saved under this name is that of all columns that are not named."""
 
 _SORTED_DEFAULT: Final = "truncate(16)"
 """What the columns of the sort order get where the default is none or counts (``MetricsConfig``)."""
@@ -103,20 +103,23 @@ class _Asked:
         return truncate_bound(value, self.mode.length, upper=statistic == "upper_bound")
 
 
-def with_statistics(metadata: PlanningMetadata, modes: Mapping[str, str]) -> StatisticsChange:
+def with_statistics(
+    metadata: PlanningMetadata, modes: Mapping[str, str], *, default: str | None = None
+) -> StatisticsChange:
     """Drop or truncate the statistics of existing entries of data manifests.
 
     Statistics can only shrink: a mode that keeps more than what is there changes nothing.
 
     Args:
         metadata: the recorded picture.
-        modes: metrics mode by column name; ``default`` (where it is no column) is the mode of all other columns. A
-            default of none or counts leaves the columns of the sort order truncated bounds, as Iceberg does.
+        modes: metrics mode by column name.
+        default: the mode of all other columns; ``None`` leaves them as they are. None or counts leave the columns of
+            the sort order truncated bounds, as Iceberg does.
 
     Raises:
         InputError: an unknown column or mode.
     """
-    asked = _asked(metadata.info, modes)
+    asked = _asked(metadata.info, modes, default)
     files = metadata.data_files
     for item in asked:
         for field_id, truncatable in item.columns.items():
@@ -134,15 +137,11 @@ def with_statistics(metadata: PlanningMetadata, modes: Mapping[str, str]) -> Sta
     )
 
 
-def _asked(info: TableInfo, modes: Mapping[str, str]) -> list[_Asked]:
+def _asked(info: TableInfo, modes: Mapping[str, str], default: str | None) -> list[_Asked]:
     resolve = ReferenceResolver(info.schema)
     leaves = _leaf_columns(info.schema)
-    is_column = DEFAULT in {info.schema.find_column_name(field_id) for field_id in leaves}
-    default = None if is_column else modes.get(DEFAULT)
     asked: list[_Asked] = []
     for name, mode in modes.items():
-        if name == DEFAULT and default is not None:
-            continue
         ref = resolve(name)
         asked.append(_Asked(name, MetricsMode.parse(mode), {ref.field_id: leaves.get(ref.field_id, False)}))
     if default is None:

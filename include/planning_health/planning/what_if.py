@@ -74,12 +74,12 @@ def compare(
         before: the recorded picture.
         after: the changed one.
         wheres: predicates in Spark SQL.
-        now: the current time for both; the real one by default.
+        now: the current time for both; that of the first recording by default.
 
     Raises:
         InputError: a predicate does not parse or does not fit the table.
     """
-    moment = now or dt.datetime.now(dt.UTC)
+    moment = now or dt.datetime.fromisoformat(before.info.measured_at)
     planners = ScanPlanner(before), ScanPlanner(after)
     return [
         Effect(where, *(Reads.of(plan_where(planner, where, now=moment)) for planner in planners)) for where in wheres

@@ -81,7 +81,10 @@ class Query(_Model):
 
 
 class TableRule(_Model):
-    """Settings of the tables whose ``catalog.namespace.table`` matches a pattern; the first match wins."""
+    """Settings of the tables whose ``catalog.namespace.table`` matches a pattern; the first match wins.
+
+    Statistics are recorded of the columns of partitions, sort orders and queries, and of ``record_columns``.
+    """
 
     match: str
     exclude: bool = False
@@ -89,6 +92,7 @@ class TableRule(_Model):
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
     list_length: int = Field(default=5, ge=1, le=100)
     queries: list[Query] = Field(default_factory=list)
+    record_columns: list[str] = Field(default_factory=list)
 
 
 class MaintenanceSettings(_Model):

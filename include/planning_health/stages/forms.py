@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.planning.fewer_statistics import MetricsMode
+from planning_health.planning.spec_text import UNPARTITIONED, parse_spec
 from planning_health.settings import Query, SettingsDocument, TableRule
+from planning_health.stages.what_if import WhatIfRequest
 
 
 class WhatIf(BaseModel):
@@ -26,6 +29,11 @@ class WhatIf(BaseModel):
     strategy: str | None = None
     batch_size: int | None = Field(default=None, ge=0)
     replicas: int | None = Field(default=None, ge=1)
+    spec: str | None = None
+    metrics_default: str | None = None
+    metrics_columns: list[str] = Field(default_factory=list)
+    target_manifest_bytes: int | None = Field(default=None, ge=1024)
+    sort_by: list[str] = Field(default_factory=list)
 
 
 def maintenance_request(fields: Mapping[str, Any]) -> tuple[TableName, MaintenanceRequest]:
@@ -47,8 +55,32 @@ def maintenance_request(fields: Mapping[str, Any]) -> tuple[TableName, Maintenan
         raise InputError(_first_problem(error)) from error
 
 
+def what_if_request(fields: Mapping[str, Any]) -> WhatIfRequest:
+    """The alternatives that the form ``planning_what_if`` asks for.
+
+    Args:
+        fields: the form's fields. ``metrics_columns`` holds one ``column = mode`` each line.
+
+    Raises:
+        InputError: naming the field, its value and what was expected.
+    """
+    wanted = {name: fields[name] for name in WhatIfRequest.model_fields if fields.get(name) not in (None, "")}
+    if "metrics_columns" in wanted:
+        wanted["metrics_columns"] = dict(_column_mode(line) for line in wanted["metrics_columns"] if line.strip())
+    try:
+        request = WhatIfRequest.model_validate(wanted)
+    except ValidationError as error:
+        raise InputError(_first_problem(error)) from error
+    parse_spec(request.spec or UNPARTITIONED)
+    for mode in filter(None, (request.metrics_default, *request.metrics_columns.values())):
+        MetricsMode.parse(mode)
+    return request
+
+
 def what_if_settings(settings: SettingsDocument, fields: Mapping[str, Any]) -> tuple[TableName, SettingsDocument]:
     """The table of the form ``planning_what_if``, and settings that answer its question with the usual steps.
+
+    The predicates become the table's queries, and the columns of another partition spec are recorded too.
 
     Raises:
         InputError: naming the field, its value and what was expected.
@@ -60,10 +92,12 @@ def what_if_settings(settings: SettingsDocument, fields: Mapping[str, Any]) -> t
         document["assignment"] |= _given(what_if, "workers", "partitions_per_task", "tasks", "strategy")
         document["plan_tasks"] |= _given(what_if, "batch_size", "replicas")
         predicates = [line.strip() for line in what_if.predicates if line.strip()]
-        if predicates:
+        columns = what_if_request(fields).spec_columns
+        if predicates or columns:
             rule = settings.rule_for(table) or TableRule(match="*")
             queries = [Query(name=f"predicate_{number}", where=text) for number, text in enumerate(predicates, 1)]
-            asked = rule.model_copy(update={"match": _literal_pattern(table.dotted), "queries": queries})
+            update = {"match": _literal_pattern(table.dotted), "queries": queries or rule.queries}
+            asked = rule.model_copy(update=update | {"record_columns": [*rule.record_columns, *columns]})
             document["tables"] = [asked.model_dump(), *document["tables"]]
         return table, SettingsDocument.model_validate(document)
     except ValidationError as error:

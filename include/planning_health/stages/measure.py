@@ -74,7 +74,8 @@ def queried_columns(settings: SettingsDocument, table: TableName, wheres: Sequen
 def _record(
     settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
 ) -> PlanningMetadata:
-    queried = queried_columns(settings, table)
+    rule = settings.rule_for(table)
+    queried = queried_columns(settings, table) | set(rule.record_columns if rule else ())
     folder = run_folder.metadata_url(table)
     if spark is None:
         metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, table.catalog), table, queried=queried)
