@@ -6,6 +6,7 @@ import base64
 import json
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -259,6 +260,14 @@ def test_without_a_cache_every_request_plans_again(serve_lake: Serve) -> None:
     with serve_lake(batch_size=7, cache_bytes=0) as client:
         client.scan(EVENTS)
         assert client.metric('planning_health_serve_plans_total{found="computed"}') == FILES // 7
+
+
+def test_concurrent_scans_of_one_plan_compute_it_once_within_the_cache_bounds(serve_lake: Serve) -> None:
+    with serve_lake(batch_size=4, cache_bytes=20_000, cache_entries=2) as client, ThreadPoolExecutor(30) as pool:
+        scans = [pool.submit(lambda: paths(Client(client.url, client.log).scan(EVENTS))) for _ in range(30)]
+        assert len({tuple(scan.result()) for scan in scans}) == 1
+        assert client.metric('planning_health_serve_plans_total{found="computed"}') == 1
+        assert 0 < client.metric("planning_health_serve_cache_held_bytes") <= 20_000
 
 
 def test_entry_ranges_compute_no_whole_plan(serve_lake: Serve) -> None:
