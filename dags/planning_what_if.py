@@ -1,17 +1,19 @@
 """### What if?
 
 Simulates how queries on one table plan, how workers share the work, and how a planning server would hand it out, for
-predicates and workers of your choice. It reads the table's metadata and changes nothing.
+predicates and workers of your choice; and what the queries would read with rewritten manifests, fewer statistics or
+another partition spec. It reads the table's metadata and changes nothing.
 
 **Steps.** `read_form` validates the form · `measure` records the table's planning metadata (Spark) ·
-`simulate_planning`, `simulate_assignment`, `simulate_plan_tasks` · `report` · `conclude`. Each simulation's headline
-numbers are its XCom; `path` in it is the full result below the home folder.
+`simulate_planning`, `simulate_assignment`, `simulate_plan_tasks`, `what_if` · `report` · `conclude`. Each
+simulation's headline numbers are its XCom; `path` in it is the full result below the home folder.
 
 **When it fails.**
 
 - *`read_form` failed*: the message names the field and what was expected.
 - *`measure` failed*: no such table, or it cannot be measured; the message says why.
 - *`simulate_planning` failed*: a predicate cannot be understood; the message quotes it.
+- *`what_if` failed*: the table has no such column or sort field, or a transform does not fit its column.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from datetime import timedelta
 
 from airflow.sdk import Param, dag, task
 
-from planning_forms import run_settings_and_tables, table_param
+from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_run import Result, conclude_run, form_fields, planning_run, step, table_step
 from spark_job_operator import SparkJobOperator
 
@@ -54,13 +56,21 @@ def simulate_plan_tasks() -> Result:
 
 
 @task(trigger_rule="all_done")
+def what_if() -> Result:
+    from planning_health.stages.forms import what_if_request
+
+    fields = form_fields()
+    return table_step("what_if", fields["table"], request=what_if_request(fields))
+
+
+@task(trigger_rule="all_done")
 def report() -> Result:
     return step("report")
 
 
 @task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
-    return conclude_run("planning", "assignment", "plan_tasks")
+    return conclude_run("planning", "assignment", "plan_tasks", "what_if")
 
 
 @dag(
@@ -80,6 +90,45 @@ def conclude() -> Result:
             description_md="One WHERE clause a line, as in Spark SQL: "
             "`ordered_on >= DATE'2026-05-01' AND country = 'DE'`. Empty: the table's configured queries, "
             "else equality on each partition field.",
+        ),
+        "spec": Param(
+            None,
+            type=["string", "null"],
+            title="Partition spec",
+            description_md="As in Spark SQL: `days(ts), bucket(16, id)`, or `unpartitioned`. Empty: not asked.",
+            section="Another layout",
+        ),
+        "target_manifest_bytes": Param(
+            None,
+            type=["integer", "null"],
+            minimum=1024,
+            title="Target size of a manifest, in bytes",
+            description_md="Of rewritten manifests. Empty: the table's own.",
+            section="Another layout",
+        ),
+        "sort_by": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Sort by partition fields",
+            description_md="Partition **field** names, one a line, such as `ordered_on_day`. Empty: all of the spec.",
+            section="Another layout",
+        ),
+        "metrics_default": Param(
+            None,
+            type=["string", "null"],
+            examples=list(METRICS_MODES),
+            title="Statistics of columns, default",
+            description_md="Metrics mode of the columns that are not named below. Empty: as they are.",
+            section="Another layout",
+        ),
+        "metrics_columns": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Statistics of single columns",
+            description_md="One `column = mode` a line: `none`, `counts`, `truncate(16)` or `full`.",
+            section="Another layout",
         ),
         "workers": Param(
             SETTINGS.assignment.workers, type="integer", minimum=1, title="Workers", section="Work assignment"
@@ -122,7 +171,7 @@ def planning_what_if() -> None:
     measure = SparkJobOperator(
         task_id="measure", job="measure", table="{{ params.table }}", execution_timeout=timedelta(hours=2)
     )
-    simulations = [simulate_assignment(), simulate_plan_tasks()]
+    simulations = [simulate_assignment(), simulate_plan_tasks(), what_if()]
     read_form() >> measure >> simulate_planning() >> simulations >> report() >> conclude()
 
 

@@ -183,10 +183,16 @@ def test_a_form_that_cannot_be_read_fails_with_one_clear_line_and_touches_nothin
 
 def test_what_if_answers_for_the_given_predicates_and_servers(airflow: AirflowHome) -> None:
     predicates = ["`Event-Day` = DATE'2026-01-03'", "`Event-Day` >= DATE'2026-02-01' AND id < 10"]
-    run = run_dag(airflow, "planning_what_if", table=str(EVENTS), predicates=predicates, workers=3, batch_size=5)
+    layout = {"spec": "months(`Event-Day`), bucket(4, id)", "metrics_default": "none", "metrics_columns": ["id = full"]}
+    run = run_dag(
+        airflow, "planning_what_if", table=str(EVENTS), predicates=predicates, workers=3, batch_size=5, **layout
+    )
     assert run.succeeded, run.output[-5000:]
     planned = run.result("planning", EVENTS).data
     assert [predicate["where"] for predicate in planned["predicates"]] == predicates
     assert run.result("assignment", EVENTS).data["task_hint"]["workers"] == 3
     assert run.folder.read_result("plan_tasks", EVENTS) is not None
+    alternatives = run.result("what_if", EVENTS).data["alternatives"]
+    assert [item["id"] for item in alternatives] == ["rewrite_manifests", "metrics", "partition_spec"]
+    assert [item["where"] for item in alternatives[2]["predicates"]] == predicates
     assert Path(run.folder.home, run.folder.relative_path, "report", "index.html").exists()

@@ -290,6 +290,8 @@ def _run_lede(tables: Sequence[TableReport]) -> str:
     """What a single run did, or what it proposes."""
     told = [f"{action.title}: {action.summary}" for table in tables for action in table.actions]
     if not told:
+        told = [f"{item.title}: {item.summary}" for table in tables for item in table.alternatives]
+    if not told:
         told = [f"{proposal.title}: {proposal.summary}" for table in tables for proposal in table.proposals]
         told += [f"No proposal: {table.no_op_reason}" for table in tables if table.no_op_reason]
     failed = [f"{table.table} could not be measured: {table.reason}" for table in tables if table.state == "failed"]

@@ -70,6 +70,7 @@ def render_markdown(report: Report) -> str:
         [f"# {escape(report.title)}"],
         [f"**{escape(report.lede)}**"] if report.lede else [],
         *(overview if report.whole_week else []),
+        _section("What if", [line for table in report.tables for line in _alternatives(table)]),
         _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
         _section("Actions taken", [_action(action) for action in report.actions]),
         _section(
@@ -130,6 +131,22 @@ def _changes(report: Report) -> list[str]:
         for n in changes.numbers
     ]
     return lines
+
+
+def _alternatives(table: TableReport) -> list[str]:
+    return [
+        line
+        for item in table.alternatives
+        for line in (
+            f"- {code(table.table)}: **{escape(item.title)}**: {escape(sentence(item.summary))}",
+            *(
+                f"  - {escape(row.name)}: manifests {row.manifests[0]} → {row.manifests[1]}, data files "
+                f"{row.data_files[0]} → {row.data_files[1]}, metadata {quantity(row.metadata_bytes[0], 'bytes')} → "
+                f"{quantity(row.metadata_bytes[1], 'bytes')}"
+                for row in item.reads
+            ),
+        )
+    ]
 
 
 def _proposals(table: TableReport) -> list[str]:

@@ -132,6 +132,25 @@ class Proposal(_Part):
     summary: str = ""
 
 
+class AlternativeReads(_Part):
+    """What planning one query reads as the table is, and with an alternative."""
+
+    name: str
+    where: str = ""
+    manifests: tuple[int, int]
+    data_files: tuple[int, int]
+    metadata_bytes: tuple[int, int]
+
+
+class Alternative(_Part):
+    """Another layout that a what-if run predicted: other manifests, fewer statistics, another partition spec."""
+
+    title: str
+    notes: list[str] = Field(default_factory=list)
+    reads: list[AlternativeReads] = Field(default_factory=list)
+    summary: str = ""
+
+
 class ActionStep(_Part):
     """One step of an action."""
 
@@ -303,6 +322,7 @@ class TableReport(_Part):
     worst_ranges: list[ManifestRow] = Field(default_factory=list)
     queries: list[QueryCost] = Field(default_factory=list)
     proposals: list[Proposal] = Field(default_factory=list)
+    alternatives: list[Alternative] = Field(default_factory=list)
     no_op_reason: str | None = None
     actions: list[Action] = Field(default_factory=list)
     failed_expectations: list[FailedExpectation] = Field(default_factory=list)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.reports.alternatives import alternatives
 from planning_health.reports.command_line import maintain_command
 from planning_health.reports.effects import effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
@@ -33,7 +34,7 @@ from planning_health.reports.reading import level, mapping, mappings, number, te
 from planning_health.reports.wording import anchor, counted, plain_number, quantity, visible, visible_lines
 from planning_health.run_folder import RunFolder
 
-TABLE_KINDS: Final = ("measurement", "health", "planning", "assignment", "plan_tasks", "proposal")
+TABLE_KINDS: Final = ("measurement", "health", "planning", "assignment", "plan_tasks", "what_if", "proposal")
 QUICK_DEPTH: Final = 2.0
 """Manifests opened for one value, up to which a table is called quick to plan."""
 
@@ -129,6 +130,7 @@ def table_report(
             _proposal(name, item, index)
             for index, item in enumerate(mappings(results.data("proposal").get("proposals")))
         ],
+        alternatives=alternatives(results.data("what_if")),
         no_op_reason=visible(results.data("proposal").get("no_op_reason") or "") or None,
         actions=list(actions),
         failed_expectations=failed_expectations,

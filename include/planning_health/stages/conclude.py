@@ -13,7 +13,7 @@ from planning_health.stages.table_stage import MEASUREMENT, VALIDATION
 
 KIND: Final = "conclusion"
 
-TABLE_KINDS: Final = (MEASUREMENT, "health", "planning", "assignment", "plan_tasks", "proposal", "action")
+TABLE_KINDS: Final = (MEASUREMENT, "health", "planning", "assignment", "plan_tasks", "what_if", "proposal", "action")
 RUN_KINDS: Final = ("discovery", "measure", VALIDATION, "history", "report")
 
 
