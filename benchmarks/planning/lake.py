@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import struct
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
-
 from benchmarks.planning.manifests import Column, Manifest, manifest, table_columns
+
 from planning_health.catalogs import TableName, spark_session
 from planning_health.metadata.record_spark import load_java_table
 from planning_health.settings import SettingsDocument
@@ -77,27 +79,25 @@ def ensure_table(spark: SparkSession, shape: Shape, home: Path) -> Any:
     spark.sql(f"CREATE TABLE {shape.name.sql} ({ddl}) USING iceberg PARTITIONED BY (days(ts))")
     java_table = load_java_table(spark, shape.name)
     folder = home / "manifests" / shape.name.name
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     _commit(spark, java_table, _written(shape, columns, folder, _empty_manifest(spark, java_table, folder)))
     return java_table
 
 
 def _empty_manifest(spark: SparkSession, java_table: Any, folder: Path) -> bytes:
     path = folder / "empty.avro"
-    path.unlink(missing_ok=True)
     files = spark._jvm.org.apache.iceberg.ManifestFiles  # type: ignore[union-attr]
     files.write(2, java_table.spec(), java_table.io().newOutputFile(str(path)), None).close()
     return path.read_bytes()
 
 
-def _written(
-    shape: Shape, columns: list[Column], folder: Path, empty: bytes
-) -> Iterator[tuple[Path, Manifest]]:
+def _written(shape: Shape, columns: list[Column], folder: Path, empty: bytes) -> Iterator[tuple[Path, Manifest]]:
     bounds = [shape.files * number // shape.manifests for number in range(shape.manifests + 1)]
     with ProcessPoolExecutor(2) as pool:
         made = [
             pool.submit(_write, folder / f"{uuid.uuid4()}.avro", number, end - start, shape.manifests, columns, empty)
-            for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+            for number, (start, end) in enumerate(pairwise(bounds))
         ]
         for future in made:
             yield future.result()

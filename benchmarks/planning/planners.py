@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pyiceberg.expressions import BooleanExpression
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from planning_health.planning.scan import ScanReport, SimulatedScan
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 COUNTERS = {
@@ -33,9 +34,9 @@ COUNTERS = {
 _PATH = re.compile(r"file=(\S+?\.parquet)")
 
 
-def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+def timed(work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> tuple[float, Result]:
     started = time.perf_counter()
-    result = work()
+    result = work(*args, **kwargs)
     return time.perf_counter() - started, result
 
 
@@ -61,7 +62,6 @@ class JavaPlanner:
         self._parser = iceberg.expressions.ExpressionParser
         self._reports = iceberg.metrics.ScanReportParser
         self._reporter = iceberg.metrics.InMemoryMetricsReporter
-        self._util = iceberg.util.TableScanUtil
         self._workers = iceberg.util.ThreadPools.getWorkerPool()
 
     def plan(self, expression: Expression, *, pool: bool) -> JavaPlan:
@@ -88,16 +88,6 @@ class JavaPlanner:
         if pool:
             scan = scan.planWith(self._workers)
         return timed(lambda: self._listed(scan.planTasks()))[0]
-
-    def packed(self, plan: JavaPlan) -> tuple[float, int]:
-        """Return the seconds that packing planned files takes, and the number of combined tasks."""
-
-        def pack() -> Any:
-            files = self._lists.newArrayList(plan.tasks)
-            return self._lists.newArrayList(self._util.planTaskGroups(files, 128 << 20, 10, 4 << 20).iterator())
-
-        seconds, groups = timed(pack)
-        return seconds, groups.size()
 
     def paths(self, plan: JavaPlan) -> list[str]:
         return sorted(_PATH.findall(self._joiner.join(plan.tasks)))

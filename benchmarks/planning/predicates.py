@@ -12,7 +12,7 @@ from benchmarks.planning.manifests import DAYS, DOUBLE_DOMAIN, LONG_DOMAIN
 COLUMNS = ("l00", "l03", "d01", "s01", "t02", "ts")
 """All columns of the predicates; files cover up to 30 %, 0.03 %, 3 %, 3 % and 0.3 % of the first five's domains."""
 FEWER_COLUMNS = ("l00", "d01", "s01", "ts")
-START = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - the columns have no zone
+START = dt.datetime(2024, 1, 1)
 
 
 @dataclass(frozen=True)
