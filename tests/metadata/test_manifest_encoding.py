@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
+import fastavro
 import pytest
 
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.identifiers import TableName
 from planning_health.metadata import load, record_with_pyiceberg, save
-from planning_health.metadata.manifest_encoding import SAMPLED_BYTES, SAMPLED_MANIFESTS, EntrySamples, sample_budgets
+from planning_health.metadata.manifest_encoding import (
+    SAMPLED_BYTES,
+    SAMPLED_MANIFESTS,
+    EntrySamples,
+    sample_budgets,
+    sample_manifest,
+)
 from planning_health.planning.fewer_statistics import with_statistics
 
 if TYPE_CHECKING:
@@ -35,6 +43,23 @@ def test_without_samples_no_size_is_told() -> None:
     samples = EntrySamples()
     assert samples.first(0, 0) is None
     assert samples.bytes_per_entry(0, 0) is None
+
+
+def test_of_a_large_block_the_first_whole_entries_are_kept() -> None:
+    schema = {"type": "record", "name": "entry", "fields": [{"name": "text", "type": "string"}]}
+    records = [{"text": f"{number:0999}"} for number in range(1000)]
+    for codec in ("deflate", "null"):
+        stream = io.BytesIO()
+        fastavro.writer(stream, schema, records, codec=codec, sync_interval=10_000_000)
+        row = sample_manifest("m.avro", 0, 0, stream.getvalue(), 50_000)
+        assert row is not None
+        (block,) = row["blocks"]
+        assert (block["entries"], len(block["bytes"])) == (127, 127 * 1001)  # what 128,000 bytes hold whole
+        (manifest,) = EntrySamples.of([row]).manifests
+        assert list(manifest.entries) == records[:127]
+    empty = io.BytesIO()
+    fastavro.writer(empty, schema, [])
+    assert sample_manifest("m.avro", 0, 0, empty.getvalue(), 50_000) is None
 
 
 @pytest.mark.spark

@@ -48,6 +48,9 @@ _SYNC_MARKER_BYTES: Final = 16
 _DEFLATE_LEVEL: Final = 9
 """Iceberg's ``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``."""
 
+_CODECS: Final = frozenset({"null", "deflate", "zstandard"})
+"""Codecs that blocks can be read and written with here; Iceberg's default is deflate."""
+
 _STATUS, _SNAPSHOT, _FILE, _SEQUENCE_NUMBER, _FILE_SEQUENCE_NUMBER = range(5)
 _PATH, _FIRST_ROW_ID, _CONTENT_OFFSET = 100, 142, 144
 _EXISTING: Final = 0
@@ -75,7 +78,7 @@ def sample_budgets(ordinals: Sequence[int]) -> dict[int, int]:
 
 
 def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: int) -> dict[str, Any] | None:
-    """The first entries of a manifest, as a row of ``SAMPLES_SCHEMA``; ``None`` for one without entries.
+    """The first entries of a manifest, as a row of ``SAMPLES_SCHEMA``; ``None`` without entries or for a rare codec.
 
     Args:
         path: the manifest's path.
@@ -84,15 +87,20 @@ def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: i
         raw: the whole file.
         budget: after so many uncompressed bytes no further block is taken.
     """
-    reader = fastavro.block_reader(io.BytesIO(raw))
+    stream = io.BytesIO(raw)
+    reader = fastavro.block_reader(stream)
+    if reader.codec not in _CODECS:
+        return None
+    header, codec, schema = stream.tell(), str(reader.codec), reader.metadata["avro.schema"]
     blocks: list[dict[str, Any]] = []
-    header, taken = 0, 0
-    for block in reader:
-        header = header or block.offset
-        blocks.append({"entries": block.num_records, "bytes": block.bytes_.getvalue()})
-        taken += len(blocks[-1]["bytes"])
-        if taken >= budget:
-            break
+    position, taken = header, 0
+    while position < len(raw) and taken < budget:
+        entries, position = _varint(raw, position)
+        size, position = _varint(raw, position)
+        plain, whole = _decompressed(codec, raw[position : position + size], max(budget - taken, _BLOCK_BYTES * 2))
+        blocks.append({"entries": entries, "bytes": plain} if whole else _cut(schema, plain))
+        taken += len(plain)
+        position += size + _SYNC_MARKER_BYTES
     if not blocks:
         return None
     return {
@@ -100,10 +108,23 @@ def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: i
         "spec_id": spec_id,
         "content": content,
         "header_bytes": header,
-        "schema": reader.metadata["avro.schema"],
-        "codec": str(reader.codec),
+        "schema": schema,
+        "codec": codec,
         "blocks": blocks,
     }
+
+
+def _cut(schema: str, plain: bytes) -> dict[str, Any]:
+    """The whole entries in the beginning of a block."""
+    parsed = fastavro.parse_schema(without_logical_types(json.loads(schema)))
+    stream, end, entries = io.BytesIO(plain), 0, 0
+    try:
+        while end < len(plain):
+            fastavro.schemaless_reader(stream, parsed, None)
+            end, entries = stream.tell(), entries + 1
+    except (EOFError, ValueError, IndexError, UnicodeDecodeError):  # the entry that the cut goes through
+        pass
+    return {"entries": entries, "bytes": plain[:end]}
 
 
 @dataclass(frozen=True)
@@ -297,8 +318,30 @@ def _compressed(codec: str, content: bytes) -> bytes:
     if codec == "deflate":
         compressor = zlib.compressobj(_DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
         return compressor.compress(content) + compressor.flush()
-    names = {"zstandard": "zstd", "snappy": "snappy"}
-    return bytes(pa.compress(content, names[codec], asbytes=True)) if codec in names else content
+    return bytes(pa.compress(content, "zstd", asbytes=True)) if codec == "zstandard" else content
+
+
+def _decompressed(codec: str, content: bytes, most: int) -> tuple[bytes, bool]:
+    """The beginning of a block's content, and whether it is all of it. A few large blocks are not inflated whole."""
+    if codec == "deflate":
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        plain = inflater.decompress(content, most)
+        return plain, inflater.eof
+    if codec == "zstandard":
+        content = pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
+    return content[:most], len(content) <= most
+
+
+def _varint(raw: bytes, position: int) -> tuple[int, int]:
+    """A zigzag number and the position behind it."""
+    value, shift = 0, 0
+    while True:
+        byte = raw[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
 
 
 def _varint_bytes(value: int) -> int:

@@ -29,6 +29,11 @@ class Reads:
     bytes: int
     metadata_bytes: int
 
+    @property
+    def manifests(self) -> int:
+        """Data and delete manifests that are opened."""
+        return self.data_manifests + self.delete_manifests
+
     @classmethod
     def of(cls, scan: SimulatedScan) -> Reads:
         """Take the numbers from a simulated scan."""

@@ -1,0 +1,254 @@
+"""Predictions beside what really happened: copies of the demonstration lake's tables are rewritten by Spark.
+
+Run it with ``python -m benchmarks.prediction_against_fact``; it writes ``docs/prediction-against-fact.md``. Each table
+is registered a second time, so that the copy can be rewritten while the table stays as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.planning.lake import Shape, ensure_table
+from benchmarks.planning.lake import settings as benchmark_settings
+from benchmarks.planning.predicates import predicates as benchmark_predicates
+
+from planning_health.catalogs import load_pyiceberg_catalog, spark_session
+from planning_health.demo.lake import build_lake
+from planning_health.identifiers import TableName, sql_string
+from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
+from planning_health.maintenance.proposals import used_specs
+from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
+from planning_health.planning.predicates import columns_in
+from planning_health.planning.respec import with_spec
+from planning_health.planning.spec_text import parse_spec
+from planning_health.planning.what_if import Reads, compare
+from planning_health.settings import SettingsDocument
+from planning_health.settings.load import DEMO_SETTINGS, load_settings
+from planning_health.stages.queries import configured_queries
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_INTRODUCTION: Final = """# Predictions against facts
+
+Made by `python -m benchmarks.prediction_against_fact`: copies of the demonstration lake's tables and of the planning
+benchmark's table are recorded, their change is predicted from the recording alone, Spark makes the change, and the
+table is recorded again. Each cell is **before / predicted / real**; manifests are data and delete manifests together.
+
+- Metadata bytes are predicted by encoding real entries again in their new order (`metadata/manifest_encoding.py`): all
+  of them in small tables, a sample of 4 MiB in large ones.
+- The model of how rows spread over the files of another spec is stated in `planning/respec.py`. Its metadata bytes take
+  new entries for as large as today's.
+- `tests/integration/test_prediction_against_fact.py` holds the predictions to their tolerances.
+"""
+
+NAMESPACE: Final = "prediction_against_fact"
+
+SPECS: Final = {
+    "lake.sales.orders": ["months(ordered_on)", "days(ordered_on), bucket(4, customer_id)"],
+    "lake.ops.tickets": ["days(opened_on)"],
+    "lake.sales.customers": ["months(joined_on)"],
+    "lake.ops.page_views": ["bucket(8, visitor_id)", "days(viewed_at)"],
+    "lake.sales.invoices": ["months(issued_on)"],
+    "lake.ops.uploads": ["bucket(8, upload_id)"],
+}
+"""The other partition specs that each table is given."""
+
+SORTED: Final = {"lake.sales.invoices": [["country"]]}
+"""Rewrites that cluster by other fields than all of the spec."""
+
+MORE_PREDICATES: Final = {
+    "lake.sales.orders": ["ordered_on BETWEEN DATE'2026-03-10' AND DATE'2026-03-20'", "order_id = 4711"],
+    "lake.ops.tickets": ["opened_on = DATE'2026-02-14'", "team = 'network'"],
+    "lake.sales.customers": ["joined_on >= DATE'2027-06-01'", "customer_id IN (5, 77, 901)"],
+    "lake.ops.page_views": ["visitor_id = 123", "viewed_at >= TIMESTAMP'2026-06-15 00:00:00+00:00'"],
+    "lake.sales.invoices": ["issued_on = DATE'2026-03-15'", "invoice_id < 200"],
+    "lake.ops.uploads": ["upload_id = 77000", "upload_id > 110000", "tenant = 'tenant-07'"],
+}
+"""Predicates beside the table's configured queries."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What one predicate reads: before a change, as predicted, and after it."""
+
+    where: str
+    before: Reads
+    predicted: Reads
+    real: Reads
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one table."""
+
+    table: str
+    what: str
+    facts: list[Fact]
+
+
+States = tuple[PlanningMetadata, PlanningMetadata, PlanningMetadata]
+"""A table before a change, as predicted, and after it."""
+
+
+class Copies:
+    """Second registrations of tables, whose metadata may be rewritten while the tables stay as they are."""
+
+    def __init__(self, spark: SparkSession, settings: SettingsDocument, catalog: str = "lake") -> None:
+        self._spark, self._catalog = spark, catalog
+        self._pyiceberg = load_pyiceberg_catalog(settings, catalog)
+        self._numbers = itertools.count(1)
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {catalog}.{NAMESPACE}")
+
+    def of(self, table: TableName) -> TableName:
+        """Registers a table's current state a second time."""
+        location = self._pyiceberg.load_table(table.identifier).metadata_location
+        name = TableName(self._catalog, (NAMESPACE,), f"{table.name}_{next(self._numbers)}")
+        self._spark.sql(f"DROP TABLE IF EXISTS {name.sql}")
+        self._call("register_table", name, f"metadata_file => {sql_string(location)}")
+        return name
+
+    def rewrite_manifests(self, table: TableName, wheres: Sequence[str], sort_by: Sequence[str] = ()) -> Change:
+        """Rewrites the manifests of each of a table's specs, and tells what was predicted."""
+        copy = self.of(table)
+        before = self._record(copy, wheres)
+        predicted = before
+        order = f", sort_by => array({', '.join(map(sql_string, sort_by))})" if sort_by else ""
+        for spec_id in used_specs(before):
+            predicted = predict_rewrite_manifests(
+                predicted, spec_id, target_size(before.info.properties), sort_by
+            ).metadata
+            self._call("rewrite_manifests", copy, f"spec_id => {spec_id}, use_caching => false{order}")
+        what = f"rewrite_manifests, sorted by {', '.join(sort_by)}" if sort_by else "rewrite_manifests"
+        return _change(table, what, (before, predicted, self._record(copy, wheres)), wheres)
+
+    def partition_otherwise(self, table: TableName, wheres: Sequence[str], spec: str) -> Change:
+        """Gives a table another partition spec, rewrites data and manifests, and tells what was predicted."""
+        copy, fields = self.of(table), parse_spec(spec)
+        columns = [column for column, _ in fields]
+        before = self._record(copy, wheres, columns)
+        predicted = with_spec(before, fields)
+        for field in before.info.specs[before.info.default_spec_id].fields:
+            self._spark.sql(f"ALTER TABLE {copy.sql} DROP PARTITION FIELD `{field.name}`")
+        for added in spec.split(", "):
+            self._spark.sql(f"ALTER TABLE {copy.sql} ADD PARTITION FIELD {added}")
+        options = "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true')"
+        self._call("rewrite_data_files", copy, f"options => {options}")
+        self._call("rewrite_manifests", copy, "use_caching => false")
+        return _change(table, spec, (before, predicted, self._record(copy, wheres, columns)), wheres)
+
+    def _record(self, table: TableName, wheres: Sequence[str], columns: Sequence[str] = ()) -> PlanningMetadata:
+        queried = frozenset(columns).union(*(columns_in(where) for where in wheres))
+        return record_with_pyiceberg(self._pyiceberg, table, queried=queried)
+
+    def _call(self, procedure: str, table: TableName, arguments: str) -> None:
+        self._spark.sql(f"CALL {self._catalog}.system.{procedure}(table => {_text(table)}, {arguments})")
+
+
+def _text(table: TableName) -> str:
+    return sql_string(".".join(f"`{part}`" for part in table.identifier))
+
+
+def _change(table: TableName, what: str, states: States, wheres: Sequence[str]) -> Change:
+    before, predicted, real = states
+    facts = [
+        Fact(expected.where, expected.before, expected.after, fact.after)
+        for expected, fact in zip(compare(before, predicted, wheres), compare(before, real, wheres), strict=True)
+    ]
+    return Change(str(table), what, facts)
+
+
+def predicates(settings: SettingsDocument, table: str) -> list[str]:
+    """The predicates of one of the demonstration lake's tables: its configured queries and some more."""
+    return [query.where for query in configured_queries(settings, TableName.parse(table))] + MORE_PREDICATES[table]
+
+
+def off(predicted: int, real: int) -> float:
+    """How far a prediction is from the fact, as a share of it."""
+    return abs(predicted - real) / real if real else float(predicted != real)
+
+
+def document(changes: Sequence[Change]) -> str:
+    """The comparison as a page of Markdown."""
+    rewrites = [change for change in changes if change.what.startswith("rewrite_manifests")]
+    others = [change for change in changes if change not in rewrites]
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            f"Worst of all rewrites: {_worst(rewrites)}. Worst of all other specs: {_worst(others)}.\n",
+            "## After `rewrite_manifests`\n",
+            *(line for change in rewrites for line in _table(change)),
+            "## After a change of the partition spec, all data rewritten\n",
+            *(line for change in others for line in _table(change)),
+        ]
+    )
+
+
+def _worst(changes: Sequence[Change]) -> str:
+    facts = [fact for change in changes for fact in change.facts]
+    manifests = max((abs(fact.predicted.manifests - fact.real.manifests) for fact in facts), default=0)
+    files = max((off(fact.predicted.data_files, fact.real.data_files) for fact in facts), default=0)
+    size = max((off(fact.predicted.metadata_bytes, fact.real.metadata_bytes) for fact in facts), default=0)
+    return f"manifests off by {manifests}, files by {files:.1%}, metadata bytes by {size:.2%}"
+
+
+def _table(change: Change) -> Iterator[str]:
+    yield f"**`{change.table}`**, {change.what}\n"
+    yield "| predicate | manifests read | data files read | metadata bytes read | bytes off by |"
+    yield "|---|---:|---:|---:|---:|"
+    for fact in change.facts:
+        sides = (fact.before, fact.predicted, fact.real)
+        cells = [
+            " / ".join(f"{getattr(side, name):,}" for side in sides)
+            for name in ("manifests", "data_files", "metadata_bytes")
+        ]
+        error = off(fact.predicted.metadata_bytes, fact.real.metadata_bytes)
+        yield f"| `{fact.where}` | {' | '.join(cells)} | {error:.2%} |"
+    yield ""
+
+
+def demo_changes(spark: SparkSession, settings: SettingsDocument) -> Iterator[Change]:
+    """Rewrites and repartitions copies of the demonstration lake's tables."""
+    copies = Copies(spark, settings)
+    for table, specs in SPECS.items():
+        name, wheres = TableName.parse(table), predicates(settings, table)
+        yield copies.rewrite_manifests(name, wheres)
+        for sort_by in SORTED.get(table, ()):
+            yield copies.rewrite_manifests(name, wheres, sort_by)
+        for spec in specs:
+            yield copies.partition_otherwise(name, wheres, spec)
+
+
+def benchmark_change(spark: SparkSession, settings: SettingsDocument, home: Path, files: int) -> Change:
+    """Rewrites the manifests of the planning benchmark's table, which has no data files."""
+    shape = Shape(files, 94, max(2, files // 1000))
+    ensure_table(spark, shape, home)
+    wheres = [predicate.where for predicate in benchmark_predicates(10)]
+    return Copies(spark, settings, "bench").rewrite_manifests(shape.name, wheres)
+
+
+def main() -> None:
+    """Builds the tables where they are missing, changes copies of them, and writes the page."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--home", type=Path, default=Path(".planning-health/prediction-against-fact"))
+    parser.add_argument("--output", type=Path, default=Path("docs/prediction-against-fact.md"))
+    parser.add_argument("--benchmark-files", type=int, default=100_000)
+    arguments = parser.parse_args()
+    home = arguments.home.resolve()
+    (home / "lake").mkdir(parents=True, exist_ok=True)
+    demo, bench = load_settings(DEMO_SETTINGS), benchmark_settings(home)
+    settings = demo.model_copy(update={"home": str(home), "catalogs": demo.catalogs | bench.catalogs})
+    spark = spark_session(settings, "prediction against fact")
+    build_lake(spark)
+    changes = [*demo_changes(spark, settings), benchmark_change(spark, settings, home, arguments.benchmark_files)]
+    spark.stop()
+    arguments.output.write_text(document(changes))
+
+
+if __name__ == "__main__":
+    main()
