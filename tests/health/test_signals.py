@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyiceberg.types import DateType, IntegerType, StringType, TimestampType
+from pyiceberg.types import DateType, IntegerType, PrimitiveType, StringType, TimestampType
 from tests.health.builder import ADDED, DELETED, DELETES, Entry, TableBuilder
 
 from planning_health.health.measures import Measures
@@ -133,6 +133,16 @@ def test_filter_columns_without_bounds_are_measured_from_the_files() -> None:
     measures = Measures(table.build(), ["A", "B", "c"])
     assert [(item.column, item.share) for item in measures.columns.filter_coverage] == [("a", 0.5), ("b", 1), ("c", 0)]
     assert table_of(table, "A", "B", "c")["filter_columns_without_bounds"] == 1
+
+
+def test_a_filter_column_whose_value_is_the_partition_needs_no_bounds() -> None:
+    columns: dict[str, PrimitiveType] = {"d": DateType(), "t": TimestampType(), "s": StringType()}
+    specs = [[("d", "day"), ("t", "day"), ("s", "identity")], [("d", "month")]]
+    table = TableBuilder(columns, specs, recorded=["d", "t", "s"])
+    table.manifest(Entry((1, 1, "a"))).manifest(Entry((1,)), spec=1)
+    coverage = Measures(table.build(), columns).columns.filter_coverage
+    assert [(item.column, item.share) for item in coverage] == [("d", 0.5), ("t", 0), ("s", 0.5)]
+    assert table_of(table, *columns)["filter_columns_without_bounds"] == 1
 
 
 def test_small_files_are_counted_and_only_what_compaction_can_save_is_excess() -> None:

@@ -103,7 +103,7 @@ def test_diagnose_writes_the_health_result(settings: SettingsDocument, run_folde
     data = data_of(run_folder, "health", SOUND)
     assert data["state"] == "warning"
     assert len(data["steps"]) == 6
-    assert "d: bounds in 0% of the files" in data["steps"][2]["evidence"]
+    assert "Predicates on d can prune 100% of the files" in data["steps"][2]["evidence"]
 
 
 def test_a_table_that_was_not_measured_is_skipped_with_the_reason(

@@ -73,7 +73,8 @@ _COLUMNS = {
         "columns", "Columns of which no file has statistics (the default stops after 100 columns)."
     ),
     "filter_columns_without_bounds": SignalDefinition(
-        "columns", "Columns that configured queries filter by and that no file has bounds of."
+        "columns",
+        "Columns that configured queries filter by and that can prune no file: no bounds, no exact partition.",
     ),
     "bounds_coverage": SignalDefinition("", "Live data files that a predicate on the column can prune / all of them."),
 }

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.schema import Schema
-from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType, StructType
+from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import DateType, DoubleType, FloatType, NestedField, PrimitiveType, StructType
 
 from planning_health.health.columns import Mask, integers, present
 from planning_health.health.picture import Picture
@@ -39,7 +40,8 @@ class BoundsCoverage:
     """How many live data files let a predicate on the column prune them.
 
     Attributes:
-        share: files with both bounds, or known to hold nothing but nulls or NaN, of all live files.
+        share: files with both bounds, or known to hold nothing but nulls or NaN, or whose partition is the column's
+            own value, of all live files.
     """
 
     field_id: int
@@ -128,7 +130,19 @@ class ColumnStatistics:
         if isinstance(self._info.schema.find_field(field_id).field_type, FloatType | DoubleType):
             nans = integers(table, f"nan_value_count.{field_id}", absent=-1)
             without_numbers |= (values >= 0) & (nans >= 0) & (np.maximum(nulls, 0) + nans == values)
-        return np.asarray(bounded | without_numbers, dtype=np.bool_)
+        return np.asarray(bounded | without_numbers | self._by_partition(field_id), dtype=np.bool_)
+
+    def _by_partition(self, field_id: int) -> Mask:
+        """The files whose partition holds the column's value itself: identity, or the day of a date."""
+        exact: tuple[type, ...] = (IdentityTransform,)
+        if isinstance(self._info.schema.find_type(field_id), DateType):
+            exact += (DayTransform,)
+        specs = [
+            spec_id
+            for spec_id, spec in self._info.specs.items()
+            if any(field.source_id == field_id and isinstance(field.transform, exact) for field in spec.fields)
+        ]
+        return np.isin(self._picture.data.spec_id, specs)
 
 
 def _bytes_by_field(manifests: pa.Table) -> dict[int, int]:

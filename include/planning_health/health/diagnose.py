@@ -133,8 +133,8 @@ def _files_skipped(a: Assessment, findings: Sequence[Finding], predicates: list[
     if not coverage and not predicates:
         return "not_measured", "Not measured: no query is configured and none was simulated."
     queries = [line for line in (_skipping(item, "data_files") for item in predicates) if line]
-    bounds = [f"{item.column}: bounds in {item.share:.0%} of the files." for item in coverage]
-    return _level(findings, "filter_columns_without_bounds"), " ".join([*queries, *bounds])
+    prunable = [f"Predicates on {item.column} can prune {item.share:.0%} of the files." for item in coverage]
+    return _level(findings, "filter_columns_without_bounds"), " ".join([*queries, *prunable])
 
 
 def _manifest_size(a: Assessment, findings: Sequence[Finding]) -> Outcome:
