@@ -216,6 +216,27 @@ def test_plan_prints_the_documented_shape(lake: Cli) -> None:
 
 
 @pytest.mark.spark
+def test_what_if_predicts_other_layouts_for_each_predicate(lake: Cli) -> None:
+    where, spec = "`order id` = 3", "bucket(4, `order id`)"
+    what_if = ["what-if", TABLE, "--where", where, "--spec", spec, "--metrics", "column.order id=none"]
+    found = lake(*what_if, "--json").json
+    assert [item["id"] for item in found["alternatives"]] == ["rewrite_manifests", "metrics", "partition_spec"]
+    for item in found["alternatives"]:
+        (predicate,) = item["predicates"]
+        assert predicate["where"] == where
+        assert predicate["before"]["metadata_bytes"] > 0
+    shown = lake(*what_if)
+    assert (shown.status, f"Partitioned by {spec}" in shown.out) == (0, True)
+    for wrong in (
+        ["--spec", "zorder(id)"],
+        ["--metrics", "id=none"],
+        ["--sort-by", "nope"],
+        ["--metrics", "default=x"],
+    ):
+        assert lake("what-if", TABLE, *wrong).status == 2
+
+
+@pytest.mark.spark
 def test_diagnose_reports_findings_and_fails_on_their_level(lake: Cli) -> None:
     result = lake("diagnose", TABLE, "--json", "--fail-on", "warning")
     assert result.status == 3

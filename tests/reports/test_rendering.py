@@ -243,6 +243,32 @@ def test_a_single_run_gets_a_report_of_its_own_without_the_overview(tmp_path: Pa
     assert "What needs attention first" not in markdown
 
 
+def test_a_what_if_run_shows_what_each_query_would_read(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "planning_what_if", "manual__1", "2026-11-30T07:00:00.000+00:00")
+    run.measured(sample.ORDERS, 41, 42, 1512)
+    sides = [
+        {"data_manifests": count, "delete_manifests": 1, "data_files": 12, "metadata_bytes": count * 1000}
+        for count in (41, 2)
+    ]
+    reads = dict(zip(("before", "after"), sides, strict=True))
+    alternative = {
+        "id": "partition_spec",
+        "title": "Partitioned by days(`<b>`)",
+        "notes": ["all data is rewritten"],
+        "table": reads,
+        "predicates": [{"name": "one_day", "where": "d < '<i>'", "weight": 1.0, **reads}],
+    }
+    run.put("what_if", sample.ORDERS, data={"alternatives": [alternative], "reason": None})
+    model = build_report(run.folder)
+    assert model.lede.startswith("Partitioned by days(`<b>`): 1 query would open 42 → 3 manifests and read 12 → 12")
+    html, markdown = render_html(model), render_markdown(model)
+    assert "<h4>What if</h4>" in html
+    assert '<td class="n">42 → 3</td>' in html
+    assert "<b>`)" not in html
+    assert "All data is rewritten." in html
+    assert "manifests 42 → 3, data files 12 → 12" in markdown
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
