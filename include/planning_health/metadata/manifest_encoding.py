@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from planning_health.metadata.avro_reader import (
     AvroFile,
@@ -272,14 +273,17 @@ class EntrySamples:
         coder = self.first(spec_id, content)
         if coder is None or not len(files):
             return None
-        known = self._entries[spec_id, content]
+        known, paths = self._entries[spec_id, content]
+        scaled = coder.header_bytes + round(len(files) * (self.bytes_per_entry(spec_id, content) or 0))
+        if not pc.all(pc.is_in(files["file_path"], value_set=paths)).as_py():
+            return scaled
         rows = files.select(
             ["file_path", "content_offset", "snapshot_id", "sequence_number", "file_sequence_number", "first_row_id"]
         ).to_pylist()
         found = [(known.get((row["file_path"], row["content_offset"])), row) for row in rows]
-        if all(entry is not None for entry, _ in found):
-            return coder.header_bytes + coder.encoded_bytes(coder.rewritten(e, row) for e, row in found if e)
-        return coder.header_bytes + round(len(files) * (self.bytes_per_entry(spec_id, content) or 0))
+        entries = [coder.rewritten(entry, row) for entry, row in found if entry is not None]
+        # deletion vectors share a file, of which only some may be sampled
+        return coder.header_bytes + coder.encoded_bytes(entries) if len(entries) == len(rows) else scaled
 
     def bytes_per_entry(self, spec_id: int | None, content: int) -> float | None:
         """The bytes that an entry takes among others of its partition, encoded and compressed.
@@ -305,13 +309,13 @@ class EntrySamples:
         return [m for m in self.manifests if m.content == content and spec_id in (None, m.spec_id)]
 
     @cached_property
-    def _entries(self) -> dict[tuple[int, int], dict[tuple[str, int | None], Entry]]:
-        """The sampled entries of each spec and content, by their files."""
+    def _entries(self) -> dict[tuple[int, int], tuple[dict[tuple[str, int | None], Entry], pa.Array]]:
+        """The sampled entries of each spec and content by their files, and the paths of these."""
         found: dict[tuple[int, int], dict[tuple[str, int | None], Entry]] = {}
         for manifest in self.manifests:
             known = found.setdefault((manifest.spec_id, manifest.content), {})
             known.update({manifest.identity(entry): entry for entry in manifest.entries})
-        return found
+        return {key: (known, pa.array([path for path, _ in known], pa.string())) for key, known in found.items()}
 
 
 def _compressed(codec: str, content: bytes) -> bytes:
