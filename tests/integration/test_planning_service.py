@@ -116,6 +116,35 @@ def test_spark_reads_the_same_rows_through_the_service(
     assert len(planned) >= len(direct_digests) - 1  # an empty table is not planned
 
 
+def test_spark_filters_on_every_type_find_the_same_rows(spark: SparkSession, client: Client) -> None:
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {NAMESPACE}")
+    table = f"{NAMESPACE}.typed_{client.url.rpartition(':')[2]}"
+    spark.sql(
+        f"CREATE TABLE {table} USING iceberg AS SELECT id, CAST(CHAR(17 + id) AS BINARY) AS bin, "
+        "CAST(id + 0.5 AS DECIMAL(9, 2)) AS dec, CAST(DATEADD(DAY, id, DATE'2026-01-01') AS TIMESTAMP_NTZ) AS ts, "
+        "CAST(DATEADD(DAY, id, DATE'2026-01-01') AS TIMESTAMP) AS tz, DATEADD(DAY, id, DATE'2026-01-01') AS day, "
+        "CAST(id / 10 AS FLOAT) AS real, IF(id = 2, NULL, CONCAT('y', id)) AS text "
+        "FROM (SELECT CAST(id AS INT) AS id FROM RANGE(3))"
+    )
+    through = served(TableName.parse(table), rest_catalog(spark, client))
+    for where in (
+        "bin = X'11'",
+        "bin IN (X'11', X'13')",
+        "dec = 1.50",
+        "ts > TIMESTAMP_NTZ'2026-01-01 12:00:00'",
+        "tz >= TIMESTAMP'2026-01-02 00:00:00+00:00'",
+        "day = DATE'2026-01-02'",
+        "real < 0.15",
+        "text IS NULL OR id = 0",
+        "id NOT IN (1, 2)",
+        "text LIKE 'y%'",
+    ):
+        found = digest(spark, through, where)
+        assert found == digest(spark, table, where), where
+        assert 0 < found[0] < 3, where
+    assert {line["status"] for line in client.lines(10, "/plan")} == {200}
+
+
 def _rows(catalog: Catalog, name: TableName) -> pa.Table:
     read = catalog.load_table(name.identifier).scan().to_arrow()
     return read.sort_by([(column, "ascending") for column in read.column_names])
@@ -231,7 +260,11 @@ def test_responses_for_the_demonstration_lake_are_those_of_iceberg_java(
             assert_same(ours, java.plan(filter_), schema)
 
 
-@pytest.mark.parametrize("shape", SHAPES if FULL else FEW_SHAPES)
+WRITABLE_SHAPES = tuple(shape for shape in SHAPES if shape != "evolved_first_version")
+"""All but one: Iceberg's own writer refuses files of a v1 spec whose fields are all void ("Invalid partition data")."""
+
+
+@pytest.mark.parametrize("shape", WRITABLE_SHAPES if FULL else FEW_SHAPES)
 def test_responses_for_every_shape_of_table_are_those_of_iceberg_java(
     spark: SparkSession, whole: Client, shape: str
 ) -> None:
