@@ -55,7 +55,7 @@ def _read_long(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
         position += 1
         value |= (byte & 0x7F) << shift
         shift += 7
-    return ((value >> 1) & _LONG_MAX) ^ -(value & 1), position
+    return int(((value >> 1) & _LONG_MAX) ^ -(value & 1)), position
 
 
 @njit(cache=True, nogil=True)
