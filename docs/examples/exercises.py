@@ -338,13 +338,12 @@ def _prefixes(lake: _Lake) -> dict[str, Any]:
 WIDE: Final = ("event_date = DATE'2024-03-03'", "user_id = 1003", "user_id = 1003 AND payload_07 = 'p7'")
 CHECKLIST: Final = {
     "write__metadata__metrics__default": "none",
-    "write__metadata__metrics__column__event_date": "truncate(16)",
     "write__metadata__metrics__column__user_id": "truncate(16)",
 }
 
 
 def _operating_rule(lake: _Lake) -> dict[str, Any]:
-    """A table of 64 text columns that nobody filters by, created without and with the rule's properties."""
+    """A table of 64 text columns that nobody filters by, created without and with the two properties."""
     payload = [f"payload_{number:02}" for number in range(64)]
     columns = "event_date DATE, user_id BIGINT, " + ", ".join(f"{name} STRING" for name in payload)
     values = ", ".join(f"concat(md5(concat(id, '{name}')), '{name}')" for name in payload)
