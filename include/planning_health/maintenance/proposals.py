@@ -77,7 +77,8 @@ def decide_spec(
     )
     if costs[1] <= costs[0] * (1 - WORTHWHILE):
         return SpecDecision(spec_id, metadata, prediction, True, effect)
-    if after.metadata_bytes <= before.metadata_bytes * (1 - WORTHWHILE) and costs[1] <= costs[0]:
+    smaller = after.metadata_bytes <= before.metadata_bytes * (1 - WORTHWHILE) and costs[1] <= costs[0]
+    if smaller and before.deleted_entries:  # entries of removed files are dead weight for every reader
         return SpecDecision(spec_id, metadata, prediction, True, effect)
     return SpecDecision(spec_id, metadata, prediction, False, f"nothing would improve ({effect})")
 
