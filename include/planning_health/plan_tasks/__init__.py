@@ -1,6 +1,6 @@
 """Server-side scan planning with plan-tasks, as a model: batches, tokens, plan caches and entry ranges.
 
-Pure Python; nothing here serves a request.
+Pure Python; what serves requests is in the package `service`.
 """
 
 from planning_health.plan_tasks.batching import BATCH_SIZE, Batching, TaskTable, batch, total_order
