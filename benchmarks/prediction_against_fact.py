@@ -45,6 +45,10 @@ table is recorded again. Each cell is **before / predicted / real**; manifests a
   of them in small tables, a sample of 4 MiB in large ones.
 - The model of how rows spread over the files of another spec is stated in `planning/respec.py`. Its metadata bytes take
   new entries for as large as today's, so that they are rough; no tolerance is set for them.
+- In large tables Spark places the cuts between new manifests by a sample of the entries, so that a single manifest may
+  be some percent larger or smaller than predicted; all together they are not.
+- A file of few rows has narrower bounds than its rows' former files: a predicate on another column than the partition's
+  can then skip more of the new files than predicted.
 - `tests/integration/test_prediction_against_fact.py` holds the predictions to their tolerances.
 """
 
