@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.planning.lake import Shape, ensure_table, session, settings
 from benchmarks.planning.planners import JavaPlanner, counters, pyiceberg_plan, same_plan, timed
 from benchmarks.planning.predicates import COLUMNS, FEWER_COLUMNS, BenchmarkPredicate, predicates
+
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.metadata.model import PlanningMetadata
 from planning_health.metadata.record import record_with_pyiceberg
@@ -29,7 +30,7 @@ SHAPES = {
     "1m": Shape(1_000_000, 94, 200),
 }
 SAMPLE = 20
-"""So many predicates find Java's faster way and have their combined tasks planned by Java; one in five skips manifests."""
+"""So many predicates find Java's faster way and have its combined tasks timed; one in five of them skips manifests."""
 
 
 @dataclass
