@@ -174,7 +174,7 @@ def walk(  # noqa: C901 - one branch an opcode
     largest: Ints,
     other_ids: Ints,
     other_sizes: Ints,
-) -> None:
+) -> int:
     """Decodes one block.
 
     Args:
@@ -197,6 +197,9 @@ def walk(  # noqa: C901 - one branch an opcode
         largest: one number, raised to the largest of those ids.
         other_ids: sorted larger ids.
         other_sizes: encoded bytes by position in ``other_ids``.
+
+    Returns:
+        How many of the buffer's bytes the records take.
 
     Raises:
         ValueError: when the bytes are no records of this schema, or end too early.
@@ -250,8 +253,7 @@ def walk(  # noqa: C901 - one branch an opcode
                             map_values[operand, column, row] += base
             if position > end:
                 raise ValueError("a block ends inside a record, or holds other values than its schema says")
-    if position != end:
-        raise ValueError("a block holds more bytes than its records")
+    return position
 
 
 @njit(cache=True, nogil=True)

@@ -27,11 +27,13 @@ class AvroFile:
         schema: the writer's schema as it stands in the header, field ids and logical types included.
         codec: the compression codec's name.
         blocks: number of records and the decompressed bytes of each block.
+        beginning: only the first records were asked for, so that the last block may hold more than it counts.
     """
 
     schema: AvroSchema
     codec: str
     blocks: tuple[tuple[int, bytes], ...]
+    beginning: bool = False
 
     @property
     def uncompressed_bytes(self) -> int:
@@ -65,7 +67,7 @@ def read_avro(path: str, content: bytes, records: int | None = None) -> AvroFile
         reader = fastavro.block_reader(io.BytesIO(content))
         blocks = tuple(_blocks(reader, records))
         schema = json.loads(reader.metadata["avro.schema"])
-        return AvroFile(schema, str(reader.codec), blocks)
+        return AvroFile(schema, str(reader.codec), blocks, records is not None)
     except Exception as error:  # fastavro raises many kinds on damaged bytes
         raise NotMeasurableError(f"{path} is not a readable Avro file ({type(error).__name__}: {error})") from error
 

@@ -170,7 +170,7 @@ class _Arrays:
         column_of = self._column_of()
         row, offset = 0, 0
         for count, content in avro.blocks:
-            kernel.walk(
+            end = kernel.walk(
                 np.frombuffer(content, dtype=np.uint8),
                 count,
                 row,
@@ -191,6 +191,8 @@ class _Arrays:
                 _RESERVED_IDS,
                 self.reserved_sizes,
             )
+            if end != len(content) and not avro.beginning:
+                raise ValueError("a block holds more bytes than its records")
             row += count
             offset += len(content)
 
