@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from planning_health.redaction import redact
+
 
 class PlanningHealthError(Exception):
     """Base of all errors that are shown as one line, without a traceback."""
 
     exit_status = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact(message))
 
 
 class InputError(PlanningHealthError):

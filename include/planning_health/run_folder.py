@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import posixpath
 import re
+import uuid
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,8 +16,9 @@ import fsspec
 from pydantic import ValidationError
 
 from planning_health.envelope import Envelope, Headline, ResultFile, Status
-from planning_health.errors import WorkFailedError
+from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.redaction import first_line, redact
 
 CLI_DAG_ID: Final = "cli"
 
@@ -27,15 +30,26 @@ def run_key(run_id: str) -> str:
 
 
 def write_bytes(url: str, content: bytes) -> None:
-    """Writes a whole file so that a reader sees the old one or the new one, never a part of it."""
-    filesystem, path = fsspec.url_to_fs(url)
-    filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
-    if "file" not in _protocols(filesystem):
-        filesystem.pipe_file(path, content)  # object stores publish a put as a whole
-        return
-    temporary = f"{path}.{hashlib.sha256(content).hexdigest()[:8]}.tmp"
-    filesystem.pipe_file(temporary, content)
-    filesystem.mv(temporary, path)
+    """Writes a whole file so that a reader sees the old one or the new one, never a part of it.
+
+    Raises:
+        InputError: when the place cannot be written at all.
+        WorkFailedError: when the disk is full.
+    """
+    try:
+        filesystem, path = fsspec.url_to_fs(url)
+        filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
+        if "file" not in _protocols(filesystem):
+            filesystem.pipe_file(path, content)  # object stores publish a put as a whole
+            return
+        temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
+        filesystem.pipe_file(temporary, content)
+        filesystem.mv(temporary, path)
+    except OSError as error:
+        kind = WorkFailedError if error.errno == errno.ENOSPC else InputError
+        raise kind(f"{url} cannot be written: {error.strerror or first_line(error)}") from error
+    except (ValueError, ImportError) as error:  # an unknown protocol, or one whose package is not installed
+        raise InputError(f"{url} cannot be written: {first_line(error)}") from error
 
 
 def read_bytes(url: str) -> bytes | None:
@@ -124,7 +138,7 @@ class RunFolder:
             table_uuid=table_uuid,
             snapshot_id=snapshot_id,
             status=status,
-            reason=reason,
+            reason=redact(reason) if reason else reason,
             headline=_finite(headline or {}),
             path=self.result_path(kind, table),
             data=_finite(data),

@@ -10,8 +10,9 @@ import pytest
 from planning_health.catalogs import discover_tables, load_pyiceberg_catalog, spark_conf
 from planning_health.catalogs.definition import secrets
 from planning_health.catalogs.java import require_java
-from planning_health.catalogs.pyiceberg_catalog import first_line, pyiceberg_properties
+from planning_health.catalogs.pyiceberg_catalog import pyiceberg_properties
 from planning_health.errors import InputError
+from planning_health.redaction import first_line
 from planning_health.settings import SettingsDocument
 
 

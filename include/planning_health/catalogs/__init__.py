@@ -2,12 +2,11 @@
 
 from planning_health.catalogs.discovery import discover_tables
 from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
-from planning_health.catalogs.spark_catalog import apply_secrets, spark_conf, spark_session
+from planning_health.catalogs.spark_catalog import spark_conf, spark_session
 from planning_health.identifiers import TableName, quote_identifier, sql_string
 
 __all__ = [
     "TableName",
-    "apply_secrets",
     "discover_tables",
     "load_pyiceberg_catalog",
     "quote_identifier",

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from pyiceberg.catalog import Catalog
 
-from planning_health.catalogs.pyiceberg_catalog import first_line, load_pyiceberg_catalog
+from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
 

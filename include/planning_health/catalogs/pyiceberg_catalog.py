@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 from planning_health.catalogs.definition import properties, secrets, sqlite_path
 from planning_health.errors import InputError
+from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
 _JDBC_POSTGRESQL: Final = re.compile(r"jdbc:postgresql://(?P<rest>.+)")
@@ -51,6 +53,9 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
         InputError: when it is not defined, a secret is missing, or it cannot be reached.
     """
     merged = properties(settings, catalog) | secrets(settings, catalog)
+    path = sqlite_path(merged.get("uri", ""))
+    if path and not Path(path).exists():  # SQLite would create an empty one
+        raise InputError(f"catalog {catalog!r} cannot be opened: {path} does not exist")
     try:
         return load_catalog(catalog, **pyiceberg_properties(merged))
     except InputError:
@@ -59,8 +64,3 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
         raise InputError(
             f"catalog {catalog!r} cannot be opened: {type(error).__name__}: {first_line(error)}"
         ) from error
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an exception's message: addresses may carry credentials behind it."""
-    return re.sub(r"://[^/@\s]+@", "://***@", (str(error).splitlines() or [""])[0])[:300]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planning_health.catalogs.definition import properties, secrets, sqlite_path
+from planning_health.catalogs.definition import definition, properties, secret_variable, secrets, sqlite_path
 from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _REDACTION: Final = "(?i)secret|password|token|access[.]?key|credential|jdbc[.]u
 
 
 def spark_conf(settings: SettingsDocument) -> dict[str, str]:
-    """Spark's configuration for all catalogs of the settings, without any secret.
+    """Spark's configuration for all catalogs of the settings; a secret is a reference to an environment variable.
 
     Tables are never cached (a stale snapshot would be measured), planning stays on the driver so that times compare,
     and what looks like a secret is redacted from Spark's own pages and logs. ``spark.conf`` of the settings wins.
@@ -36,21 +36,13 @@ def spark_conf(settings: SettingsDocument) -> dict[str, str]:
         conf[prefix] = "org.apache.iceberg.spark.SparkCatalog"
         conf[f"{prefix}.cache-enabled"] = "false"
         conf |= {f"{prefix}.{key}": value for key, value in properties(settings, catalog).items()}
+        conf |= {
+            f"{prefix}.{key}": f"${{env:{secret_variable(reference)}}}"  # the driver's environment holds the value
+            for key, reference in definition(settings, catalog).secrets.items()
+        }
         if conf.get(f"{prefix}.type") == "jdbc":
             conf.setdefault(f"{prefix}.jdbc.schema-version", "V1")
     return conf | settings.spark.conf
-
-
-def apply_secrets(spark: SparkSession, settings: SettingsDocument) -> None:
-    """Sets the catalogs' secrets in a running session: they are in no command line and no submitted configuration.
-
-    Raises:
-        InputError: naming a variable that is not set.
-    """
-    for catalog in settings.catalogs:
-        for key, value in secrets(settings, catalog).items():
-            spark.conf.set(f"spark.sql.catalog.{catalog}.{key}", value)
-    spark.conf.unset("spark.wap.branch")  # row checks must read the branch that a rewrite commits to
 
 
 def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
@@ -65,6 +57,8 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
     from planning_health.catalogs.java import require_java
 
     require_java()
+    for catalog in settings.catalogs:
+        secrets(settings, catalog)  # a variable that is not set is named before Spark starts
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
@@ -76,7 +70,7 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    apply_secrets(session, settings)
+    session.conf.unset("spark.wap.branch")  # row checks must read the branch that a rewrite commits to
     _create_embedded_folders(settings)
     return session
 

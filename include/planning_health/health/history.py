@@ -24,9 +24,9 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Times
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from planning_health.catalogs import load_pyiceberg_catalog
-from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, PlanningHealthError, WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.redaction import first_line
 from planning_health.settings import SettingsDocument
 
 _ATTEMPTS: Final = 5

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from planning_health.catalogs.pyiceberg_catalog import first_line
+from planning_health.redaction import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,13 +10,16 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import fastavro
 
 from planning_health.errors import NotMeasurableError
 
 AvroSchema = dict[str, Any]
+
+DAMAGE: Final = (KeyError, StopIteration, EOFError, ValueError, IndexError, TypeError, OverflowError, MemoryError)
+"""What decoding damaged bytes can raise; ``UnicodeDecodeError`` is a ``ValueError``."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planning_health.errors import NotMeasurableError
-from planning_health.metadata.avro_reader import names_by_field_id, non_null, read_avro
+from planning_health.metadata.avro_reader import DAMAGE, names_by_field_id, non_null, read_avro
 from planning_health.metadata.model import DATA
 
 _COUNTS: Final = {
@@ -67,8 +67,11 @@ def read_manifest_list(path: str, content: bytes) -> list[ManifestFile]:
         NotMeasurableError: when the file is damaged or its manifests are encrypted.
     """
     avro = read_avro(path, content)
-    names = names_by_field_id(avro.schema)
-    return [_manifest(ordinal, record, names, avro.schema) for ordinal, record in enumerate(avro.records())]
+    try:
+        names = names_by_field_id(avro.schema)
+        return [_manifest(ordinal, record, names, avro.schema) for ordinal, record in enumerate(avro.records())]
+    except DAMAGE as error:
+        raise NotMeasurableError(f"manifest list {path} cannot be decoded ({type(error).__name__}: {error})") from error
 
 
 def _manifest(ordinal: int, record: dict[str, Any], names: dict[int, str], schema: dict[str, Any]) -> ManifestFile:

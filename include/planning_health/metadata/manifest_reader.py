@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.errors import NotMeasurableError
-from planning_health.metadata.avro_reader import AvroFile, field_schema, names_by_field_id, non_null, read_avro
+from planning_health.metadata.avro_reader import DAMAGE, AvroFile, field_schema, names_by_field_id, non_null, read_avro
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.model import (
     ADDED,
@@ -121,7 +121,7 @@ def decode_manifest(
     columns = recorded_in(manifest, recorded)
     try:
         return (compiled and _decode_compiled(manifest, avro, columns)) or _Decoder(manifest, avro, columns).decode()
-    except (KeyError, StopIteration, EOFError, UnicodeDecodeError, ValueError, IndexError, TypeError) as error:
+    except DAMAGE as error:
         raise NotMeasurableError(
             f"manifest {manifest.path} cannot be decoded ({type(error).__name__}: {error})"
         ) from error

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+from pydantic import ValidationError
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO
 from pyiceberg.table.metadata import TableMetadata
+from requests.exceptions import RequestException
+from sqlalchemy.exc import OperationalError
 
-from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets, sample_manifest
@@ -24,6 +26,7 @@ from planning_health.metadata.model import DATA, DELETES, MANIFESTS_SCHEMA, Plan
 from planning_health.metadata.recorded_columns import columns_to_record
 from planning_health.metadata.snapshot_choice import SnapshotChoice
 from planning_health.metadata.store import delete_files_recorded
+from planning_health.redaction import first_line
 
 _READERS = 8
 
@@ -49,6 +52,14 @@ def record_with_pyiceberg(
         table = catalog.load_table(name.identifier)
     except NoSuchTableError as error:
         raise InputError(f"table {str(name)!r} does not exist in catalog {name.catalog!r}") from error
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise NotMeasurableError(
+            f"the table metadata is not supported or damaged: {where}: {problem['msg']}"
+        ) from error
+    except (OperationalError, RequestException) as error:
+        raise InputError(f"catalog {name.catalog!r} cannot be reached: {first_line(error)}") from error
     except Exception as error:  # whatever a catalog or a store raises, this table cannot be measured
         raise NotMeasurableError(f"the table cannot be loaded ({type(error).__name__}: {first_line(error)})") from error
     return record(name, table.metadata, table.metadata_location, reader(table.io), queried=queried, choice=choice)
@@ -63,7 +74,7 @@ def reader(file_io: FileIO) -> ReadBytes:
                 return stream.read()
         except FileNotFoundError as error:
             raise NotMeasurableError(f"{path} is missing") from error
-        except OSError as error:
+        except Exception as error:  # each store has its own exceptions; all mean that the file cannot be read
             raise NotMeasurableError(f"{path} cannot be read ({first_line(error)})") from error
 
     return read
@@ -120,8 +131,10 @@ def manifests_of(metadata: TableMetadata, snapshot_id: int | None, read: ReadByt
         NotMeasurableError: when the manifest list cannot be read.
     """
     snapshot = metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
-    if snapshot is None:
+    if snapshot_id is None:
         return [], 0
+    if snapshot is None:
+        raise NotMeasurableError(f"snapshot {snapshot_id} is the current one, but is not in the table's metadata")
     content = read(snapshot.manifest_list)
     return read_manifest_list(snapshot.manifest_list, content), len(content)
 

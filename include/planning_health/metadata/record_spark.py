@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import fsspec
 import pyarrow as pa
 
-from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets
@@ -34,6 +33,7 @@ from planning_health.metadata.store import (
     save_table,
     write_parquet,
 )
+from planning_health.redaction import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

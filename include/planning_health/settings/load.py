@@ -9,10 +9,13 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
 
 from planning_health.errors import InputError
+from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
+ENVIRONMENT_PREFIX: Final = "PLANNING_HEALTH__"
 SETTINGS_VARIABLE: Final = "PLANNING_HEALTH_SETTINGS"
 HOME_VARIABLE: Final = "PLANNING_HEALTH_HOME"
 DEMO_SETTINGS: Final = Path(__file__).parent.parent / "demo" / "settings.yaml"
@@ -20,7 +23,7 @@ DEMO_SETTINGS: Final = Path(__file__).parent.parent / "demo" / "settings.yaml"
 
 class _Loader(SettingsDocument, BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="PLANNING_HEALTH__", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
     @classmethod
@@ -46,16 +49,33 @@ def load_settings(file: str | os.PathLike[str] | None = None) -> SettingsDocumen
     """
     path = Path(file or os.environ.get(SETTINGS_VARIABLE) or DEMO_SETTINGS)
     document = _read_yaml(path)
+    _check_environment()
     try:
         loaded = _Loader(**document)
     except ValidationError as error:
-        raise InputError(f"settings {path}: {_first_problem(error)}") from error
+        raise InputError(
+            f"settings {path} (or {ENVIRONMENT_PREFIX}… in the environment): {_first_problem(error)}"
+        ) from error
+    except SettingsError as error:
+        raise InputError(
+            f"settings in the environment: {first_line(error)}; expected JSON for a nested value"
+        ) from error
     settings = SettingsDocument(**loaded.model_dump())
     base = Path.cwd() if path == DEMO_SETTINGS else path.parent
     home = os.environ.get(HOME_VARIABLE)
     return settings.model_copy(
         update={"home": absolute_home(home, Path.cwd()) if home else absolute_home(settings.home, base)}
     )
+
+
+def _check_environment() -> None:
+    for name in os.environ:
+        key = name.removeprefix(ENVIRONMENT_PREFIX).split("__")[0].lower()
+        if name.startswith(ENVIRONMENT_PREFIX) and key not in SettingsDocument.model_fields:
+            raise InputError(
+                f"environment variable {name} sets no known key: expected one of "
+                f"{', '.join(SettingsDocument.model_fields)}"
+            )
 
 
 def absolute_home(home: str, base: Path) -> str:
@@ -82,5 +102,8 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"]) or "document"
     message = problem["msg"].removeprefix("Value error, ")
     value = problem.get("input")
-    shown = f" (got {value!r})" if isinstance(value, str | int | float | bool) and "secret" not in where else ""
+    harmless = isinstance(value, str | int | float | bool) and not {"secrets", "properties", "catalogs"} & set(
+        problem["loc"]
+    )
+    shown = f" (got {value!r})" if harmless else ""
     return f"{where}: {message}{shown}"

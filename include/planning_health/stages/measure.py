@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from planning_health.catalogs import load_pyiceberg_catalog
-from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.envelope import Envelope
-from planning_health.errors import PlanningHealthError
+from planning_health.errors import InputError, PlanningHealthError
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata, load, record_with_pyiceberg, save
 from planning_health.metadata.planning_times import measure_planning
@@ -17,6 +16,7 @@ from planning_health.planning.expressions import to_iceberg_json
 from planning_health.planning.predicates import columns_in
 from planning_health.planning.report import plan_where
 from planning_health.planning.scan import ScanPlanner
+from planning_health.redaction import first_line
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.queries import configured_queries, queries_of
@@ -117,7 +117,8 @@ def _measure_one(
     try:
         metadata = _record(settings, run_folder, table, spark)
     except PlanningHealthError as error:
-        return run_folder.write_result(MEASUREMENT, table=table, status="failed", reason=str(error))
+        bad_input = {"bad_input": isinstance(error, InputError)}
+        return run_folder.write_result(MEASUREMENT, table=table, status="failed", reason=str(error), data=bad_input)
     except Exception as error:  # an engine's surprise concerns this table only
         logger.exception("measuring %s failed", table)
         reason = f"{type(error).__name__}: {first_line(error)}"

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
+from pydantic import ValidationError
+
 import planning_health
+from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder, read_bytes, write_bytes
 from planning_health.settings import SettingsDocument
@@ -29,9 +32,16 @@ def start_run(settings: SettingsDocument, run_folder: RunFolder) -> None:
 
 
 def run_settings(run_folder: RunFolder) -> SettingsDocument | None:
-    """The settings that the run began with, so that all its steps agree; ``None`` before :func:`start_run`."""
+    """The settings that the run began with, so that all its steps agree; ``None`` before :func:`start_run`.
+
+    Raises:
+        WorkFailedError: when the file is damaged.
+    """
     content = read_bytes(f"{run_folder.url}/settings.json")
-    return SettingsDocument.model_validate_json(content) if content else None
+    try:
+        return SettingsDocument.model_validate_json(content) if content is not None else None
+    except ValidationError as error:
+        raise WorkFailedError(f"{run_folder.url}/settings.json cannot be read: {error.errors()[0]['msg']}") from error
 
 
 def remember_tables(settings: SettingsDocument, tables: Iterable[TableName]) -> None:

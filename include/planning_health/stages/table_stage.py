@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from planning_health.catalogs.pyiceberg_catalog import first_line
 from planning_health.envelope import Envelope, Headline
 from planning_health.errors import PlanningHealthError
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata, load
+from planning_health.redaction import first_line
 from planning_health.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)

@@ -19,11 +19,12 @@ from pyiceberg.exceptions import (
 from pyiceberg.table.metadata import TableMetadata
 
 from planning_health.catalogs.definition import properties
-from planning_health.catalogs.pyiceberg_catalog import first_line, load_pyiceberg_catalog
+from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
 from planning_health.errors import NotMeasurableError
 from planning_health.identifiers import TableName
 from planning_health.metadata.record import ReadBytes, reader
 from planning_health.plan_tasks.service import rest_errors
+from planning_health.redaction import first_line
 from planning_health.settings import SettingsDocument
 
 _GZIP: Final = b"\x1f\x8b"
