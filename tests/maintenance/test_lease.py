@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
+import time
 from datetime import UTC, datetime, timedelta
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -77,10 +82,87 @@ def test_the_lease_of_a_process_that_ended_on_this_host_is_taken_over_at_once(tm
         pass
 
 
-def test_a_half_written_lease_is_taken_over(tmp_path: Path) -> None:
-    write(tmp_path).write_text('{"run_id"')
-    with lease(str(tmp_path), TABLE, "run"):
+@pytest.mark.parametrize("content", ["", '{"run_id"', "[]"])
+def test_a_lease_that_cannot_be_read_is_held_until_it_is_old(tmp_path: Path, content: str) -> None:
+    path = write(tmp_path)
+    path.write_text(content)
+    with pytest.raises(LeaseHeldError, match="cannot be read; try again"), lease(str(tmp_path), TABLE, "run"):
         pass
+    old = (datetime.now(UTC) - timedelta(minutes=11)).timestamp()
+    os.utime(path, (old, old))
+    with lease(str(tmp_path), TABLE, "run"):
+        assert json.loads(path.read_text())["run_id"] == "run"
+    assert list((tmp_path / "locks").iterdir()) == []
+
+
+def test_only_the_lease_that_was_seen_as_abandoned_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, run_id="slow", heartbeat=None)
+    end = lease_module._end
+
+    def others_first(url: str, token: str | None) -> None:
+        write(tmp_path, run_id="faster", token="another")
+        end(url, token)
+
+    monkeypatch.setattr(lease_module, "_end", others_first)
+    with pytest.raises(LeaseHeldError, match="by run 'faster'"), lease(str(tmp_path), TABLE, "run"):
+        pass
+    assert json.loads(path.read_text())["run_id"] == "faster"
+
+
+def test_a_lease_needs_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with (
+        lease(str(tmp_path), TABLE, "one"),
+        pytest.raises(LeaseHeldError, match="by run 'one'"),
+        lease(str(tmp_path), TABLE, "two"),
+    ):
+        pass
+    assert list((tmp_path / "locks").iterdir()) == []
+
+
+ROUNDS = 50
+
+
+def race(home: Path, stale: bool, start: Barrier, told: Queue[tuple[int, int]]) -> None:
+    """Tries to get the lease in each round at the same moment as others; tells how often it held it, how often not alone."""
+    held = not_alone = 0
+    for number in range(ROUNDS):
+        if stale and start.wait(30) == 0:
+            write(home, token=f"stale {number}", heartbeat="2020-01-01T00:00:00+00:00")
+        start.wait(30)
+        try:
+            with lease(str(home), TABLE, f"run {os.getpid()}"):
+                held += 1
+                try:
+                    os.close(os.open(home / "inside", os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    not_alone += 1
+                else:
+                    time.sleep(0.002)
+                    (home / "inside").unlink()
+        except LeaseHeldError:
+            pass
+    told.put((held, not_alone))
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_processes_that_race_for_a_lease_never_hold_it_together(tmp_path: Path, stale: bool) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    start, told = spawn.Barrier(4), spawn.Queue()
+    racers = [spawn.Process(target=race, args=(tmp_path, stale, start, told)) for _ in range(4)]
+    for racer in racers:
+        racer.start()
+    results = [told.get(timeout=60) for _ in racers]
+    for racer in racers:
+        racer.join(30)
+    assert sum(held for held, _ in results) >= ROUNDS
+    assert sum(not_alone for _, not_alone in results) == 0
+    assert {path.name for path in (tmp_path / "locks").iterdir()} == set()
 
 
 def test_the_heartbeat_goes_on_and_a_taken_lease_is_not_removed(
