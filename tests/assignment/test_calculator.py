@@ -97,7 +97,7 @@ def test_integers_are_read_from_text() -> None:
     assert calculator.parse_integers("", "costs") == []
 
 
-@pytest.mark.parametrize("text", ["1,x", "1,,2", "1.5"])
+@pytest.mark.parametrize("text", ["1,x", "1,,2", "1.5", "１,٢", "1_000", "1" * 5000])
 def test_text_that_is_no_integer_is_named(text: str) -> None:
     with pytest.raises(InputError, match=r"costs '.*': expected integers separated by commas"):
         calculator.parse_integers(text, "costs")
@@ -106,3 +106,18 @@ def test_text_that_is_no_integer_is_named(text: str) -> None:
 def test_no_output_claims_a_cache_hit() -> None:
     for text in (*AFFINITY_LIMITS, *BALANCE_LIMITS):
         assert "hit" not in text.lower().replace("white", "")
+
+
+@pytest.mark.parametrize(("tasks", "partitions"), [(10**12, 1), (1, 10**12), (1001, 1000)])
+@pytest.mark.parametrize("strategy", ["default", "greedy"])
+def test_more_feeds_than_fit_into_memory_are_refused(tasks: int, partitions: int, strategy: str) -> None:
+    with pytest.raises(InputError, match=f"tasks {tasks} x partitions {partitions}: expected at most 1,000,000"):
+        calculator.assign_costs([1], tasks, strategy, partitions)
+
+
+def test_a_deeply_nested_hint_is_refused() -> None:
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(InputError, match="expected"):
+        calculator.assign_affinity(nested, ["http://worker-0"])

@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 import yaml
 
-from planning_health.cli import main
+from planning_health.cli import main, output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,6 +173,15 @@ def test_entry_ranges(calculator: Cli) -> None:
         (["diagnose", "lake.a.b", "--settings", "/nope.yaml"], "/nope.yaml"),
         (["assign", "--costs", "1,x", "--tasks", "2"], "'x'"),
         (["assign", "--costs", "1", "--tasks", "0"], "0"),
+        (["assign", "--costs", "1", "--tasks", "1000000000000"], "1000000000000"),
+        (["assign", "--costs", "1", "--tasks", "1", "--partitions", "1000000000000"], "1000000000000"),
+        (["assign", "lake.a.b", "--strategy", "affinity", "--workers", "http://a", "--tasks", "0"], "tasks 0"),
+        (["assign", "lake.a.b", "--strategy", "affinity", "--workers", ",,"], "--workers is missing"),
+        (["assign", "--costs", "１,٢", "--tasks", "2"], "１"),
+        (["assign", "--costs", "1_000", "--tasks", "2"], "1_000"),
+        (["plan-tasks", "ranges", "--entries", "1000000000000", "--batch-size", "1000000"], "batch_size 1000000"),
+        (["serve", "--cache-minutes", "inf"], "--cache-minutes inf"),
+        (["serve", "--cache-minutes", "nan"], "--cache-minutes nan"),
         (["assign"], "TABLE, --costs, --hints or --estimate is missing"),
         (["assign", "--costs", "1"], "--tasks is missing"),
         (["assign", "--hints", "/nope.json", "--workers", "http://a"], "/nope.json"),
@@ -305,3 +314,54 @@ def test_verify_fails_when_the_snapshots_do_not_hold_the_same(lake: Cli, spark: 
     assert lake("verify", TABLE, "--against", "17").status == 2
     unknown = lake("rollback", "no-such-run")
     assert (unknown.status, "'no-such-run'" in unknown.err) == (2, True)
+
+
+def test_what_comes_from_outside_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_table(["[/]"], [["[/b]"], ["[red]x"]], title="\n status = '[/]'")
+    output.say("file:///[/]/home[bold]\x1b[31m\udcff")
+    with output.errors.status(f"maintaining {output.plain('lake.x.`[/]`')}"):
+        pass
+    printed = capsys.readouterr().out
+    for text in ("status = '[/]'", "[/b]", "[red]x", "file:///[/]/home[bold]\\u001b[31m\\udcff"):
+        assert text in printed
+
+
+def test_half_a_surrogate_pair_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"table": "\udcff"})
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert json.loads(printed) == {"table": "\udcff"}
+
+
+@pytest.mark.parametrize("argument", ["lake.[/].\udcff`", "[/]", "\udcff"])
+def test_an_error_repeats_markup_and_what_is_not_unicode(calculator: Cli, argument: str) -> None:
+    result = calculator("diagnose", argument)
+    assert (result.status, result.err.startswith("error: table name")) == (2, True)
+    result.err.encode()
+
+
+def test_an_error_repeats_no_long_input(calculator: Cli) -> None:
+    result = calculator("diagnose", "x" * 5000)
+    assert result.status == 2
+    assert "is not of the form catalog.namespace.table" in result.err
+    assert len(result.err) < 600
+
+
+def test_a_long_table_for_people_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    with mock.patch.object(output, "MOST_ROWS", 2):
+        output.print_table(["n"], [[number] for number in range(7)])
+    assert "5 rows more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [("[" * 100_000, "nested too deeply"), ('[{"task": NaN, "hints": []}]', "NaN"), ('[{"task": 1e999}]', "1e999")],
+)
+def test_json_that_is_none_is_status_2(calculator: Cli, tmp_path: Path, document: str, message: str) -> None:
+    hints = tmp_path / "hints.json"
+    hints.write_text(document)
+    for result in (
+        calculator("assign", "--hints", str(hints), "--workers", "http://a", "--json"),
+        calculator("plan-tasks", "encode", stdin=document),
+    ):
+        assert (result.status, message in result.err) == (2, True), result.err

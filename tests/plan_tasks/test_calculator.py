@@ -59,3 +59,23 @@ def test_ranges_document() -> None:
         "entries_decoded_range_stop": 310,
         "entries_decoded_whole": 380,
     }
+
+
+@pytest.mark.parametrize(("entries", "batch_size"), [([10**12], 10**6), ([10**12, 5], 1)])
+def test_more_ranges_than_fit_into_memory_are_refused(entries: list[int], batch_size: int) -> None:
+    with pytest.raises(InputError, match=f"batch_size {batch_size}: .* ranges, expected 100000 at most"):
+        calculator.ranges(entries, batch_size)
+
+
+@pytest.mark.parametrize(("tasks", "replicas"), [(10**400, 3), (1000, 10**400)])
+def test_numbers_beyond_64_bits_are_refused(tasks: int, replicas: int) -> None:
+    with pytest.raises(InputError, match="expected at most"):
+        calculator.batching(tasks, 1, replicas)
+
+
+def test_a_deeply_nested_payload_is_refused() -> None:
+    nested: dict[str, object] = {}
+    for _ in range(100_000):
+        nested = {"not": nested}
+    with pytest.raises(InputError, match="expected"):
+        calculator.encode({"table": "t", "offset": 0, "limit": 1, "scan": {"snapshot-id": 1, "filter": nested}})

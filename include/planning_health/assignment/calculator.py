@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -22,6 +24,33 @@ from planning_health.assignment.task_count import BYTES_PER_PARTITION, estimate_
 from planning_health.assignment.units import UnitTable
 from planning_health.errors import InputError
 
+MOST_PAIRS: Final = 1_000_000
+"""Most feeds (tasks times partitions), and most rankings of a worker for a task, that are listed."""
+
+MOST_DIGITS: Final = 100
+"""Longest integer that is read; costs end at 2^64 - 1."""
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_REPR: Final = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 77
+
+
+def check_size(tasks: int, each: int, name: str = "partitions") -> None:
+    """Refuses what would not fit into memory.
+
+    Args:
+        tasks: number of tasks.
+        each: how many of the other there are for each task.
+        name: what the other is.
+
+    Raises:
+        InputError: the two numbers multiply to more than ``MOST_PAIRS``, or one alone is above it.
+    """
+    if tasks < 1:
+        raise InputError(f"tasks {tasks}: expected at least 1")
+    if max(tasks, each, tasks * each) > MOST_PAIRS:
+        raise InputError(f"tasks {tasks} x {name} {each}: expected at most {MOST_PAIRS:,} together")
+
 
 def assign_costs(costs: Costs, tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
     """Assigns units of the given costs.
@@ -35,6 +64,7 @@ def assign_costs(costs: Costs, tasks: int, strategy: str = "default", partitions
     Raises:
         InputError: an argument out of its range, or an unknown strategy.
     """
+    check_size(tasks, partitions)
     if strategy == "default":
         placed = default_assignment(costs, tasks)
         groups = feeds(len(costs), tasks, partitions)
@@ -73,9 +103,11 @@ def assign_affinity(hints: object, workers: Sequence[str]) -> dict[str, Any]:
         workers: URLs in any order.
 
     Raises:
-        InputError: the document has another shape, or a worker is not an absolute URL.
+        InputError: the document has another shape, a worker is not an absolute URL, or there are too many of both.
     """
     tasks = _read_hints(hints)
+    if tasks:
+        check_size(len(tasks), len(workers), "workers")
     table = TaskHints.of([task_hints for _, task_hints in tasks])
     ranking = rank_workers(table, workers)
     return {
@@ -119,14 +151,14 @@ def parse_integers(text: str, name: str) -> list[int]:
         name: what the error calls the value.
 
     Raises:
-        InputError: a part is not an integer.
+        InputError: a part is not an integer, of digits 0 to 9 and no more than ``MOST_DIGITS`` of them.
     """
     numbers = []
     for part in text.split(",") if text.strip() else []:
-        try:
-            numbers.append(int(part))
-        except ValueError:
-            raise InputError(f"{name} {part.strip()!r}: expected integers separated by commas") from None
+        number = part.strip()
+        if not _INTEGER.fullmatch(number) or len(number) > MOST_DIGITS:
+            raise InputError(f"{name} {_shown(number)}: expected integers separated by commas")
+        numbers.append(int(number))
     return numbers
 
 
@@ -159,5 +191,5 @@ def _is_unicode(text: str) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    """A value in short; neither long nor deep ones are written out."""
+    return _REPR.repr(value)

@@ -8,13 +8,14 @@ from typing import Final
 
 import typer
 from rich.logging import RichHandler
-from rich.markup import escape
 
 import planning_health
-from planning_health.cli.output import console, errors
+from planning_health.cli.output import console, errors, plain
 from planning_health.errors import PlanningHealthError
 
 FINDINGS_EXIT_STATUS: Final = 3
+MOST_SHOWN: Final = 500
+"""Characters of an error's line: it repeats what was given, however long that is."""
 
 app = typer.Typer(
     name="planning-health",
@@ -54,5 +55,10 @@ def main() -> None:
     try:
         app()
     except PlanningHealthError as error:
-        errors.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        errors.print(f"[bold red]error:[/] {plain(_cut(str(error)))}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_status)
+
+
+def _cut(text: str) -> str:
+    """A long text without its middle: the beginning names the value, the end says what was expected."""
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 200]} … {text[-200:]}"

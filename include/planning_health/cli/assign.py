@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +10,9 @@ import typer
 
 from planning_health.assignment import UnitTable, calculator, default_assignment
 from planning_health.cli.app import app
+from planning_health.cli.documents import parse_json
 from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, Where, needed
-from planning_health.cli.output import console, print_json, print_table
+from planning_health.cli.output import console, plain, print_json, print_table
 from planning_health.cli.scans import units_of_table
 from planning_health.errors import InputError
 
@@ -66,14 +66,17 @@ def assign(
         document = calculator.assign_affinity(_read_json(hints), _urls(workers))
     else:
         name = needed(table, "one of TABLE, --costs, --hints or --estimate")
-        units = units_of_table(name, where, snapshot_id, ref, settings)
         if strategy is Strategy.affinity:
             urls = _urls(workers)
-            document = calculator.assign_affinity(_hints(units, tasks or len(urls)), urls)
+            count = len(urls) if tasks is None else tasks
+            calculator.check_size(count, len(urls), "workers")
+            units = units_of_table(name, where, snapshot_id, ref, settings)
+            document = calculator.assign_affinity(_hints(units, count), urls)
         else:
-            document = calculator.assign_costs(
-                units.costs.tolist(), needed(tasks, "--tasks"), strategy.value, partitions
-            )
+            count = needed(tasks, "--tasks")
+            calculator.check_size(count, partitions)
+            units = units_of_table(name, where, snapshot_id, ref, settings)
+            document = calculator.assign_costs(units.costs.tolist(), count, strategy.value, partitions)
     if as_json:
         print_json(document)
     else:
@@ -81,7 +84,8 @@ def assign(
 
 
 def _urls(workers: str | None) -> list[str]:
-    return [worker.strip() for worker in needed(workers, "--workers").split(",") if worker.strip()]
+    urls = [worker.strip() for worker in (workers or "").split(",") if worker.strip()]
+    return needed(urls or None, "--workers")
 
 
 def _hints(units: UnitTable, tasks: int) -> list[dict[str, Any]]:
@@ -96,11 +100,12 @@ def _hints(units: UnitTable, tasks: int) -> list[dict[str, Any]]:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError(f"file {str(path)!r} is not JSON: {error}") from error
+        raise InputError(f"file {str(path)!r} is not text: {error}") from error
+    return parse_json(text, f"file {str(path)!r}")
 
 
 def _show(document: dict[str, Any]) -> None:
@@ -116,4 +121,4 @@ def _show(document: dict[str, Any]) -> None:
     else:
         console.print(f"{document['tasks']} tasks")
     for limit in document.get("limits", ()):
-        console.print(f"[dim]{limit}[/]")
+        console.print(f"[dim]{plain(limit)}[/]")

@@ -16,8 +16,8 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, errors, print_json
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.cli.output import console, errors, plain, print_json, say
+from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.reports.proposal_text import proposal_text
@@ -59,7 +59,7 @@ def maintain(
     document = load_settings(settings)
     folder = new_run_folder(document)
     start_run(document, folder)
-    with errors.status(f"maintaining {name}"), optional_spark(document, apply) as session:
+    with errors.status(f"maintaining {plain(name)}"), optional_spark(document, apply) as session:
         measure(document, folder, [name], spark=session)
         measured = folder.require_result(MEASUREMENT, name)
         if measured.status != "ok":
@@ -73,13 +73,13 @@ def maintain(
     if as_json:
         print_json(result.model_dump())
     else:
-        console.print(proposal_text(proposal), markup=False, highlight=False, soft_wrap=True)
+        say(proposal_text(proposal))
         if acted:
             _show_action(result.data)
         elif not apply:
             console.print("\nDry run: nothing was changed. Add --apply to run it.")
-        if acted and result.data["snapshots"]:
-            console.print(f"undo it with: planning-health rollback {folder.run_id}", highlight=False, soft_wrap=True)
+        if acted and (result.data["snapshots"] or result.data["properties"]):
+            say(f"undo it with: planning-health rollback {folder.run_id}")
     if acted and acted.status != "ok":
         raise WorkFailedError(str(acted.reason))
 
@@ -88,20 +88,20 @@ def _request(set_metrics: list[str], *, rewrite: bool, **values: Any) -> Mainten
     default, columns = metrics_modes("--set-metrics", set_metrics)
     sets_properties = bool(set_metrics) or values["target_manifest_bytes"] is not None
     actions = ["set_properties"] * sets_properties + ["rewrite_manifests"] * rewrite
+    if not actions:
+        raise InputError("nothing was asked for: --no-rewrite needs --set-metrics or --target-manifest-bytes")
     try:
         return MaintenanceRequest.model_validate(
             {"actions": actions, "metrics_default": default, "metrics_columns": columns, **values}
         )
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"]) or "request"
-        raise InputError(f"{where}: {problem['msg'].removeprefix('Value error, ')}") from error
+        raise InputError(first_problem(error)) from error
 
 
 def _show_action(action: dict[str, Any]) -> None:
-    console.print(f"\nstate: {action['state']}", highlight=False)
+    say(f"\nstate: {action['state']}")
     for step in action["steps"]:
         reason = f": {step['reason']}" if step.get("reason") else ""
-        console.print(f"  {step['step']}: {step['status']}{reason}", markup=False, highlight=False, soft_wrap=True)
+        say(f"  {step['step']}: {step['status']}{reason}")
     if action.get("rollback"):
-        console.print(f"go back with: {action['rollback']}", markup=False, highlight=False, soft_wrap=True)
+        say(f"go back with: {action['rollback']}")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from planning_health.reports.wording import visible_lines
+
+MOST_ROWS: Final = 10_000
+"""Rows of a table for people; ``--json`` has them all."""
 
 console = Console()
 errors = Console(stderr=True)
@@ -19,25 +24,41 @@ LEVEL_STYLES = {"ok": "green", "warning": "yellow", "critical": "bold red", "fai
 
 def print_json(document: Any) -> None:
     """Prints one JSON document on standard output."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")  # half a surrogate pair: its JSON escape
+
+
+def plain(text: object) -> str:
+    """Text from outside (names, predicates, paths) as Rich markup that shows it as it is.
+
+    Square brackets stay brackets; characters that control a terminal or cannot be encoded are shown as escapes.
+    """
+    return escape(visible_lines(str(text)))
+
+
+def say(text: object, *, wrap: bool = False, to: Console = console) -> None:
+    """Prints text from outside on a line of its own; ``wrap`` breaks it between words, else it stays whole to copy."""
+    to.print(plain(text), highlight=False, soft_wrap=not wrap)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """Prints a table for people; numbers are right-aligned, ``None`` reads "not measured"."""
     rows = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=None if title is None else plain(title), title_justify="left", header_style="bold")
     for index, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float) or row[index] is None for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+        table.add_column(plain(column), justify="right" if numeric else "left", overflow="fold")
+    for row in rows[:MOST_ROWS]:
         table.add_row(*(_cell(value) for value in row))
     console.print(table)
+    if len(rows) > MOST_ROWS:
+        say(f"… and {len(rows) - MOST_ROWS:,} rows more: --json has them all")
 
 
 def level(text: str) -> str:
     """A level in its colour, as Rich markup."""
     style = LEVEL_STYLES.get(text)
-    return f"[{style}]{escape(text)}[/]" if style else escape(text)
+    return f"[{style}]{plain(text)}[/]" if style else plain(text)
 
 
 def _cell(value: Any) -> str:
@@ -48,4 +69,4 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     text = str(value)
-    return level(text) if text in LEVEL_STYLES else escape(text)
+    return level(text) if text in LEVEL_STYLES else plain(text)

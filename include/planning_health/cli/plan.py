@@ -8,7 +8,7 @@ import typer
 
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, TableArgument, Where
-from planning_health.cli.output import console, print_json, print_table
+from planning_health.cli.output import console, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.planning.report import plan_document
 from planning_health.settings import load_settings
@@ -31,7 +31,7 @@ def plan(
     if as_json:
         print_json(document)
         return
-    console.print(f"{document['table']}, snapshot {document['snapshot_id']}", markup=False, highlight=False)
+    say(f"{document['table']}, snapshot {document['snapshot_id']}")
     for predicate in document["predicates"]:
         _show(predicate)
 
@@ -48,6 +48,6 @@ def _show(predicate: dict[str, Any]) -> None:
         highlight=False,
     )
     for part in predicate["not_pushed_down"]:
-        console.print(f"not pushed down: {part}", markup=False, highlight=False)
+        say(f"not pushed down: {part}", wrap=True)
     for file in predicate.get("files", ()):
-        console.print(f"  {file}", markup=False, highlight=False, soft_wrap=True)
+        say(f"  {file}")

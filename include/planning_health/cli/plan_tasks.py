@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from planning_health.cli.app import app
+from planning_health.cli.documents import parse_json
 from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, TableArgument, Where
 from planning_health.cli.output import console, print_json, print_table
 from planning_health.cli.scans import units_of_table
@@ -69,9 +69,10 @@ def table_batches(
 def encode() -> None:
     """Reads a token's payload as JSON from standard input and prints the token."""
     try:
-        payload = json.load(sys.stdin)
-    except ValueError as error:
-        raise InputError(f"standard input is not JSON: {error}") from error
+        text = sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input is not text: {error}") from error
+    payload = parse_json(text, "standard input")
     sys.stdout.write(calculator.encode(payload) + "\n")
 
 

@@ -8,7 +8,7 @@ from rich.progress import Progress
 
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile, WithSpark, new_run_folder, optional_spark
-from planning_health.cli.output import console, errors, print_json
+from planning_health.cli.output import console, errors, plain, print_json, say
 from planning_health.cli.tables import Tables, chosen_tables
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
@@ -52,7 +52,7 @@ def report(
         with optional_spark(document, spark) as session:
             measure(document, folder, names, spark=session)
         for name in names:
-            progress.update(bar, description=str(name))
+            progress.update(bar, description=plain(name))
             for table_step in TABLE_STEPS:
                 table_step(document, folder, name)
                 progress.advance(bar)
@@ -62,7 +62,7 @@ def report(
     else:
         if model := read_report(f"{folder.url}/report/report.json"):
             console.print(terminal_summary(model))
-        console.print(f"report: {document.home}/reports/latest/index.html", highlight=False, soft_wrap=True)
+        say(f"report: {document.home}/reports/latest/index.html")
     conclusion = conclude(document, folder)
     if conclusion.status == "failed":
         raise WorkFailedError(str(conclusion.reason))

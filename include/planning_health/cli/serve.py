@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from planning_health.cli.app import app
 from planning_health.cli.options import SettingsFile
-from planning_health.cli.output import errors
+from planning_health.cli.output import errors, say
 from planning_health.errors import InputError
 from planning_health.plan_tasks.cache_model import CACHE_ENTRIES, CACHE_EXPIRY_SECONDS
 from planning_health.settings import SettingsDocument, load_settings
@@ -46,6 +47,8 @@ def serve(
         raise InputError(f"serve needs {error.name}: install planning-health[serve]") from error
     if tokens not in set(TokenKind):
         raise InputError(f"--tokens {tokens!r}: expected one of {', '.join(TokenKind)}")
+    if not math.isfinite(cache_minutes):
+        raise InputError(f"--cache-minutes {cache_minutes}: expected a finite number")
     loaded = load_settings(settings)
     options = ServiceOptions(
         batch_size=loaded.plan_tasks.batch_size if batch_size is None else batch_size,
@@ -58,7 +61,7 @@ def serve(
     check_address(host, options)
     name = catalog or _only_catalog(loaded)
     service = create_app(loaded, name, options, json_log())
-    errors.print(f"catalog {name} on http://{host}:{port}", highlight=False)
+    say(f"catalog {name} on http://{host}:{port}", to=errors)
     run(service, host, port)
 
 

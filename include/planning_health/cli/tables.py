@@ -18,7 +18,7 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import LEVEL_STYLES, console, errors, print_json, print_table
+from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.health import analyse, resolve_thresholds
@@ -60,8 +60,8 @@ def measure(
         print_table(["table", "state", "manifests", "data file entries"], rows)
         for result in results:
             if result.reason:
-                errors.print(f"{result.table}: {result.reason}", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"recorded in {folder.url}", highlight=False, soft_wrap=True)
+                say(f"{result.table}: {result.reason}", to=errors)
+        say(f"recorded in {folder.url}")
     if failed := [result.table for result in results if result.status != "ok"]:
         raise WorkFailedError(
             f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(map(str, failed))}"
@@ -106,14 +106,11 @@ def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[T
 
 
 def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> None:
-    style = LEVEL_STYLES.get(found["state"], "")
-    console.print(f"{name}: [{style}]{found['state']}[/], snapshot {snapshot_id}", highlight=False)
+    console.print(f"{plain(name)}: {level(found['state'])}, snapshot {snapshot_id}", highlight=False)
     for finding in found["findings"]:
-        console.print(
-            f"\n[{LEVEL_STYLES[finding['level']]}]{finding['level']}[/] [bold]{finding['title']}[/]", highlight=False
-        )
-        console.print(finding["explanation"], markup=False, highlight=False)
-        console.print(f"→ {finding['recommendation']}", markup=False, highlight=False)
+        console.print(f"\n{level(finding['level'])} [bold]{plain(finding['title'])}[/]", highlight=False)
+        say(finding["explanation"], wrap=True)
+        say(f"→ {finding['recommendation']}", wrap=True)
     table_signals = [item for item in found["signals"] if item["scope"] == "table"]
     print_table(
         ["signal", "value", "unit", "level"],
@@ -133,4 +130,4 @@ def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> No
         title="\nOverlap depth: manifests that an equality lookup opens",
     )
     for step in found["steps"]:
-        console.print(f"{step['step']}. {step['title']}: {step['level']}", markup=False, highlight=False)
+        say(f"{step['step']}. {step['title']}: {step['level']}", wrap=True)

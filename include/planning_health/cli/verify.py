@@ -14,8 +14,8 @@ from planning_health.identifiers import TableName
 from planning_health.metadata import SnapshotChoice
 from planning_health.run_folder import CLI_DAG_ID, RunFolder
 from planning_health.settings import SettingsDocument, load_settings
-from planning_health.stages import act
 from planning_health.stages.rollback import rollback as rollback_stage
+from planning_health.stages.rollback import tables_to_undo
 from planning_health.stages.run_record import run_settings, start_run
 from planning_health.stages.verify import verify as verify_stage
 
@@ -59,7 +59,7 @@ def rollback(
     """Undoes a maintenance run (snapshot and properties), while nobody has changed the table since."""
     document = load_settings(settings)
     folder = _maintenance_run(document, run)
-    tables = [table for table in folder.tables() if folder.read_result(act.KIND, table) is not None]
+    tables = tables_to_undo(folder)
     if not tables:
         raise InputError(f"run {run!r} changed no table")
     with optional_spark(document, True) as session:

@@ -17,7 +17,7 @@ from planning_health.cli.options import (
     Where,
     metrics_modes,
 )
-from planning_health.cli.output import console, print_json, print_table
+from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.errors import InputError
 from planning_health.planning.scan import ScanPlanner
@@ -71,9 +71,9 @@ def what_if(
     if as_json:
         print_json({"table": str(metadata.info.name), "snapshot_id": metadata.info.snapshot_id, **found})
         return
-    console.print(f"{metadata.info.name}, snapshot {metadata.info.snapshot_id}", markup=False, highlight=False)
+    say(f"{metadata.info.name}, snapshot {metadata.info.snapshot_id}")
     if found["reason"]:
-        console.print(found["reason"], markup=False, highlight=False)
+        say(found["reason"], wrap=True)
     for alternative in found["alternatives"]:
         _show(alternative)
 
@@ -86,7 +86,7 @@ def _show(alternative: dict[str, Any]) -> None:
     ]
     print_table(["predicate", "manifests", "data files", "metadata bytes"], rows, title=f"\n{alternative['title']}")
     for note in alternative["notes"]:
-        console.print(note, markup=False, highlight=False)
+        say(note, wrap=True)
 
 
 def _sides(before: dict[str, int], after: dict[str, int]) -> list[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
+from planning_health.errors import InputError
 from planning_health.plan_tasks import token
 from planning_health.plan_tasks.batching import BATCH_SIZE, batch
 from planning_health.plan_tasks.cache_model import plans_computed
 from planning_health.plan_tasks.entry_ranges import entry_ranges
+from planning_health.plan_tasks.token import MAX_INT64
+
+MOST_RANGES: Final = 100_000
+"""Most ranges of manifest entries that are listed."""
 
 
 def batching(tasks: int, batch_size: int = BATCH_SIZE, replicas: int = 3) -> dict[str, Any]:
@@ -23,6 +28,9 @@ def batching(tasks: int, batch_size: int = BATCH_SIZE, replicas: int = 3) -> dic
     Raises:
         InputError: a number out of its range.
     """
+    for name, value in (("tasks", tasks), ("replicas", replicas)):
+        if value > MAX_INT64:
+            raise InputError(f"{name} {value}: expected at most {MAX_INT64}")
     cut = batch(tasks, batch_size)
     return {
         "inline": cut.inline,
@@ -39,7 +47,10 @@ def encode(payload: object) -> str:
     Raises:
         InputError: the payload is not one that a token can carry.
     """
-    return token.encode(token.from_payload(payload))
+    try:
+        return token.encode(token.from_payload(payload))
+    except RecursionError:
+        raise InputError("payload nested too deeply: expected one that a token can carry") from None
 
 
 def decode(text: str) -> dict[str, Any]:
@@ -55,8 +66,13 @@ def ranges(entries: Sequence[int], batch_size: int) -> dict[str, Any]:
     """Batches of entry ranges over manifests with these entry counts, and what reading them costs.
 
     Raises:
-        InputError: a number out of its range.
+        InputError: a number out of its range, or more than ``MOST_RANGES`` ranges.
     """
+    listed = len(entries) + (sum(entries) // batch_size if batch_size > 0 else 0)
+    if listed > MOST_RANGES:
+        raise InputError(
+            f"batch_size {batch_size}: cuts these entries into {listed} ranges, expected {MOST_RANGES} at most"
+        )
     plan = entry_ranges(entries, batch_size)
     return {
         "batches": [[[part.manifest, part.start, part.end] for part in batch] for batch in plan.batches],

@@ -6,12 +6,28 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 
 ICEBERG_VERSION: Final = "1.12.0"
 ICEBERG_RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
+MOST_WORKERS: Final = 10_000
+MOST_TASKS: Final = 1_000_000
+MOST_DAYS: Final = 36_500
+
+
+def _no_switch(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("expected a number")
+    return value
+
+
+Integer = Annotated[int, BeforeValidator(_no_switch)]
+"""An integer; ``true`` and ``yes``, which YAML reads as switches, are none."""
+Number = Annotated[float, BeforeValidator(_no_switch)]
+"""A number; switches are none."""
 
 
 class _Model(BaseModel):
@@ -68,8 +84,8 @@ class SparkSettings(_Model):
 class Threshold(_Model):
     """The levels of one signal: at or above ``warning``, at or above ``critical``."""
 
-    warning: float
-    critical: float
+    warning: Number
+    critical: Number
 
 
 class Query(_Model):
@@ -77,7 +93,7 @@ class Query(_Model):
 
     name: str
     where: str
-    weight: float = Field(default=1.0, gt=0)
+    weight: Number = Field(default=1.0, gt=0, allow_inf_nan=False)
 
 
 class TableRule(_Model):
@@ -90,17 +106,42 @@ class TableRule(_Model):
     exclude: bool = False
     tolerate_failure: bool = False
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
-    list_length: int = Field(default=5, ge=1, le=100)
+    list_length: Integer = Field(default=5, ge=1, le=100)
     queries: list[Query] = Field(default_factory=list)
     record_columns: list[str] = Field(default_factory=list)
+
+    @field_validator("queries")
+    @classmethod
+    def _queries_can_be_told_apart_and_parsed(cls, queries: list[Query]) -> list[Query]:
+        names = [query.name for query in queries]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{len(repeated)} names stand for several queries: {', '.join(map(repr, repeated))}")
+        for query in queries:
+            _check_predicate(query)
+        return queries
+
+
+def _check_predicate(query: Query) -> None:
+    """Refuses a WHERE clause that is no SQL; whether its columns exist is known with the table only."""
+    import sqlglot  # here, since Dags read settings and few have queries
+    from sqlglot.errors import SqlglotError
+
+    try:
+        trees = sqlglot.parse(query.where, dialect="spark")
+    except (SqlglotError, RecursionError):
+        trees = []
+    if len(trees) != 1 or trees[0] is None:
+        raise ValueError(f"query {query.name!r}: {query.where!r} is not one condition of Spark SQL")
 
 
 class MaintenanceSettings(_Model):
     """How maintenance is approved, retried and serialised."""
 
     approval: Literal["required", "off"] = "required"
-    approval_timeout: timedelta = timedelta(days=2)
-    max_attempts: int = Field(default=5, ge=1, le=20)
+    approval_timeout: Annotated[timedelta, BeforeValidator(_no_switch)] = Field(
+        default=timedelta(days=2), gt=timedelta(0), le=timedelta(days=MOST_DAYS)
+    )
+    max_attempts: Integer = Field(default=5, ge=1, le=20)
     pool: str = "planning_health_maintenance"
 
     @field_validator("approval", mode="before")
@@ -112,17 +153,17 @@ class MaintenanceSettings(_Model):
 class AssignmentSettings(_Model):
     """The workers that the assignment simulation assumes."""
 
-    workers: int = Field(default=4, ge=1)
-    partitions_per_task: int = Field(default=2, ge=1)
-    tasks: Annotated[int, Field(ge=1)] | None = None
+    workers: Integer = Field(default=4, ge=1, le=MOST_WORKERS)
+    partitions_per_task: Integer = Field(default=2, ge=1, le=MOST_WORKERS)
+    tasks: Annotated[Integer, Field(ge=1, le=MOST_TASKS)] | None = None
     strategy: Literal["default", "greedy"] = "default"
 
 
 class PlanTasksSettings(_Model):
     """The planning server that the plan-tasks simulation assumes."""
 
-    batch_size: int = Field(default=100, ge=0)
-    replicas: int = Field(default=3, ge=1)
+    batch_size: Integer = Field(default=100, ge=0, le=2**31 - 1)
+    replicas: Integer = Field(default=3, ge=1, le=MOST_WORKERS)
 
 
 class HistorySettings(_Model):
@@ -130,6 +171,15 @@ class HistorySettings(_Model):
 
     catalog: str
     table: str = "planning_health.history"
+
+    @field_validator("table")
+    @classmethod
+    def _has_a_namespace(cls, table: str) -> str:
+        try:
+            TableName.parse(f"catalog.{table}")
+        except InputError:
+            raise ValueError("expected namespace.table (back quotes around parts with dots)") from None
+        return table
 
     @property
     def table_name(self) -> TableName:
@@ -140,8 +190,8 @@ class HistorySettings(_Model):
 class RetentionSettings(_Model):
     """How long runs and history are kept."""
 
-    runs_days: int = Field(default=90, ge=1)
-    history_days: int = Field(default=730, ge=1)
+    runs_days: Integer = Field(default=90, ge=1, le=MOST_DAYS)
+    history_days: Integer = Field(default=730, ge=1, le=MOST_DAYS)
 
 
 class SettingsDocument(_Model):
@@ -157,6 +207,15 @@ class SettingsDocument(_Model):
     plan_tasks: PlanTasksSettings = PlanTasksSettings()
     history: HistorySettings | None = None
     retention: RetentionSettings = RetentionSettings()
+
+    @field_validator("home")
+    @classmethod
+    def _home_is_one_place(cls, home: str) -> str:
+        if not home.strip():
+            raise ValueError("expected a folder or URL")
+        if "::" in home:
+            raise ValueError("expected one folder or URL, not several chained by '::'")
+        return home
 
     @model_validator(mode="after")
     def _history_catalog_is_defined(self) -> SettingsDocument:
