@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from planning_health.redaction import redact
 
 
@@ -26,3 +28,15 @@ class WorkFailedError(PlanningHealthError):
 
 class NotMeasurableError(WorkFailedError):
     """One table cannot be measured; the message is the reason that the report shows."""
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first fault that pydantic found: the field, what was expected, and the value unless it is a secret."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    if not where:
+        return message
+    value = problem.get("input")
+    shown = isinstance(value, str | int | float | bool) and "secret" not in where
+    return f"{where}: {message} (got {value!r})" if shown else f"{where}: {message}"

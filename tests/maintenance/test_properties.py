@@ -8,7 +8,13 @@ from pyiceberg.types import LongType, NestedField
 from tests.maintenance.pictures import NAME, picture
 
 from planning_health.errors import InputError
-from planning_health.maintenance.properties import inspect_metrics, is_mode, plan_properties
+from planning_health.maintenance.properties import (
+    PropertyChange,
+    inspect_metrics,
+    is_mode,
+    merge_changes,
+    plan_properties,
+)
 from planning_health.maintenance.request import MaintenanceRequest
 
 COLUMN = "write.metadata.metrics.column."
@@ -26,7 +32,8 @@ def test_modes_that_iceberg_understands_are_accepted_in_any_case(mode: str) -> N
 
 
 @pytest.mark.parametrize(
-    "mode", ["off", "truncate(0)", "truncate(-1)", "truncate", "truncate(4) ", "truncate(9999999999)"]
+    "mode",
+    ["off", "truncate(0)", "truncate(-1)", "truncate", "truncate(4) ", "truncate(9999999999)", "truncate(\u0663)"],
 )
 def test_modes_that_iceberg_ignores_silently_are_refused(mode: str) -> None:
     with pytest.raises(InputError, match=r"metrics mode .* is not one of none, counts, full or truncate\(n\)"):
@@ -93,3 +100,20 @@ def test_what_iceberg_ignores_in_a_tables_properties_is_noted() -> None:
     assert "103 columns, but without write.metadata.metrics.default only the first 100 get statistics" in notes[2]
     assert inspect_metrics(schema, {"write.metadata.metrics.default": "truncate(16)"}) == []
     assert "is not a mode" in inspect_metrics(schema, {"write.metadata.metrics.default": "truncate(0)"})[0]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "planned", "merged"),
+    [
+        (("a", "b"), None, ("a", "b")),  # committed, then killed
+        (("a", "c"), ("a", "c"), ("a", "c")),  # killed before the commit
+        (("a", "c"), ("b", "c"), ("b", "c")),  # killed before the commit, and somebody else has set it since
+        (("a", "b"), ("b", "c"), ("a", "c")),  # committed, and started again with another value
+        (None, ("a", None), ("a", None)),
+    ],
+)
+def test_a_run_that_is_started_again_undoes_to_the_value_before_it(
+    earlier: tuple[str, str] | None, planned: tuple[str, str | None] | None, merged: tuple[str, str | None]
+) -> None:
+    first, second = ([PropertyChange("k", *values)] if values else [] for values in (earlier, planned))
+    assert merge_changes(first, second) == (PropertyChange("k", *merged),)

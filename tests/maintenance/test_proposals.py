@@ -106,6 +106,8 @@ def test_a_partition_field_with_a_dot_cannot_be_sorted_by() -> None:
         {"actions": ["set_properties"]},
         {"actions": ["set_properties"], "metrics_default": "none", "spec_id": 0},
         {"target_manifest_bytes": 5, "actions": ["set_properties"]},
+        {"target_manifest_bytes": 2**31, "actions": ["set_properties"]},
+        {"target_manifest_bytes": 10**30, "actions": ["set_properties"]},
         {"unknown": 1},
     ],
 )

@@ -31,7 +31,15 @@ from planning_health.maintenance.java_table import (
 from planning_health.maintenance.layout import layout_of
 from planning_health.maintenance.lease import LeaseHeldError, lease
 from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
-from planning_health.maintenance.properties import PropertyChange, PropertyPlan, apply_properties, plan_properties
+from planning_health.maintenance.properties import (
+    PROPERTY_CHANGES,
+    PropertyChange,
+    PropertyPlan,
+    apply_properties,
+    merge_changes,
+    plan_properties,
+    recorded_changes,
+)
 from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.rewrite import (
@@ -53,9 +61,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-PROPERTY_CHANGES: Final = "property_changes"
-"""Kind of the result file that keeps the properties' earlier values, written before they are changed."""
 
 _SUCCESS: Final = frozenset({"done", "planned", "no_op"})
 
@@ -275,17 +280,14 @@ class Action:
         if self.request.dry_run:
             return step.skip("dry run")
         self.run_folder.write_result(
-            PROPERTY_CHANGES, table=self.table, data=[asdict(change) for change in plan.changes]
+            PROPERTY_CHANGES, table=self.table, data=[asdict(change) for change in self.result.property_changes]
         )
         self._commit_properties(plan)
         return None
 
     def _remember_properties(self, plan: PropertyPlan) -> None:
         """The changes and how to undo them; those of an earlier attempt of this run are kept."""
-        earlier = self.run_folder.read_result(PROPERTY_CHANGES, self.table)
-        kept = tuple(PropertyChange(**change) for change in earlier.data) if earlier else ()
-        known = {change.key for change in kept}
-        changes = kept + tuple(change for change in plan.changes if change.key not in known)
+        changes = merge_changes(recorded_changes(self.run_folder, self.table), plan.changes)
         self.result.property_changes = changes
         self.result.undo = PropertyPlan(changes, ()).undo(self.table)
 

@@ -20,12 +20,16 @@ from planning_health.maintenance import commands
 from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.metadata import TableInfo
+from planning_health.run_folder import RunFolder
+
+PROPERTY_CHANGES: Final = "property_changes"
+"""Kind of the result file that keeps the properties' earlier values, written before they are changed."""
 
 DEFAULT_METRICS: Final = "write.metadata.metrics.default"
 COLUMN_METRICS: Final = "write.metadata.metrics.column."
 MAX_INFERRED_COLUMNS: Final = "write.metadata.metrics.max-inferred-column-defaults"
 _INFERRED_DEFAULT: Final = 100
-_TRUNCATE: Final = re.compile(r"truncate\((\d+)\)")
+_TRUNCATE: Final = re.compile(r"truncate\(([0-9]+)\)")
 _EXPECTED: Final = "none, counts, full or truncate(n) with n from 1 on"
 
 
@@ -90,6 +94,26 @@ def plan_properties(info: TableInfo, request: MaintenanceRequest) -> PropertyPla
         if info.properties.get(key) != value
     )
     return PropertyPlan(changes, tuple(inspect_metrics(info.schema, after)))
+
+
+def recorded_changes(run_folder: RunFolder, table: TableName) -> tuple[PropertyChange, ...]:
+    """The changes that a run made or was about to make when it ended, also when it was killed."""
+    recorded = run_folder.read_result(PROPERTY_CHANGES, table)
+    return tuple(PropertyChange(**change) for change in recorded.data) if recorded is not None else ()
+
+
+def merge_changes(earlier: Iterable[PropertyChange], planned: Iterable[PropertyChange]) -> tuple[PropertyChange, ...]:
+    """The changes of a run that is started again: its earlier attempts' and those that it plans now, as one.
+
+    The value before is the one before the first attempt, where that attempt's value stands; where it does not, the
+    attempt ended before its commit, or was undone, and the planned change stands alone.
+    """
+    merged = {change.key: change for change in earlier}
+    for change in planned:
+        first = merged.get(change.key)
+        before = first.before if first is not None and first.after == change.before else change.before
+        merged[change.key] = PropertyChange(change.key, before, change.after)
+    return tuple(merged.values())
 
 
 def inspect_metrics(schema: Schema, properties: Mapping[str, str]) -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Action = Literal["set_properties", "rewrite_manifests"]
+
+MAX_MANIFEST_BYTES: Final = 2**31 - 1
+"""Iceberg reads the target size as a long, and a table with a larger number cannot be written any more; a manifest of
+more than 2 GiB serves nobody."""
 
 
 class MaintenanceRequest(BaseModel):
@@ -25,16 +29,18 @@ class MaintenanceRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    actions: list[Action] = Field(default=["rewrite_manifests"], min_length=1)
+    actions: list[Action] = Field(default=["rewrite_manifests"])
     metrics_default: str | None = None
     metrics_columns: dict[str, str] = Field(default_factory=dict)
-    target_manifest_bytes: int | None = Field(default=None, ge=1024)
+    target_manifest_bytes: int | None = Field(default=None, ge=1024, le=MAX_MANIFEST_BYTES)
     spec_id: int | None = Field(default=None, ge=0)
     sort_by: list[str] = Field(default_factory=list)
     dry_run: bool = True
 
     @model_validator(mode="after")
     def _values_belong_to_an_action(self) -> MaintenanceRequest:
+        if not self.actions:
+            raise ValueError("nothing was asked for: expected 'set_properties', 'rewrite_manifests' or both")
         if not self.sets_properties and self.wants_properties:
             raise ValueError("metrics modes and the manifest target size need the action 'set_properties'")
         if self.sets_properties and not self.wants_properties:

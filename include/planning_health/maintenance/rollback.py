@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,19 +33,18 @@ class RollbackPlan:
     properties: tuple[PropertyChange, ...]
 
 
-def plan_rollback(java_table: Any, run_id: str, action: Mapping[str, Any]) -> RollbackPlan:
+def plan_rollback(java_table: Any, run_id: str, changes: Sequence[PropertyChange]) -> RollbackPlan:
     """Checks that a run can be undone.
 
     Args:
         java_table: the table, freshly loaded.
         run_id: the run.
-        action: the data of its action result.
+        changes: the properties that the run set, or was about to set.
 
     Raises:
         CannotRollBackError: when somebody has committed since, changed one of the properties, or expired the snapshot
             to go back to.
     """
-    changes = tuple(PropertyChange(**change) for change in action["properties"])
     current = java_table.properties()
     to_undo = tuple(change for change in changes if current.get(change.key) != change.before)
     for change in to_undo:

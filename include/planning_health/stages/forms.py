@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from planning_health.errors import InputError
+from planning_health.errors import InputError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.planning.fewer_statistics import MetricsMode
@@ -52,7 +52,7 @@ def maintenance_request(fields: Mapping[str, Any]) -> tuple[TableName, Maintenan
     try:
         return table, MaintenanceRequest.model_validate(wanted)
     except ValidationError as error:
-        raise InputError(_first_problem(error)) from error
+        raise InputError(first_problem(error)) from error
 
 
 def what_if_request(fields: Mapping[str, Any]) -> WhatIfRequest:
@@ -70,7 +70,7 @@ def what_if_request(fields: Mapping[str, Any]) -> WhatIfRequest:
     try:
         request = WhatIfRequest.model_validate(wanted)
     except ValidationError as error:
-        raise InputError(_first_problem(error)) from error
+        raise InputError(first_problem(error)) from error
     parse_spec(request.spec or UNPARTITIONED)
     for mode in filter(None, (request.metrics_default, *request.metrics_columns.values())):
         MetricsMode.parse(mode)
@@ -101,7 +101,7 @@ def what_if_settings(settings: SettingsDocument, fields: Mapping[str, Any]) -> t
             document["tables"] = [asked.model_dump(), *document["tables"]]
         return table, SettingsDocument.model_validate(document)
     except ValidationError as error:
-        raise InputError(_first_problem(error)) from error
+        raise InputError(first_problem(error)) from error
 
 
 def _given(what_if: WhatIf, *names: str) -> dict[str, Any]:
@@ -118,10 +118,3 @@ def _column_mode(line: str) -> tuple[str, str]:
     if not equals or not column.strip():
         raise InputError(f"metrics_columns: {line!r} is not of the form column = mode")
     return column.strip(), mode.strip()
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {message} (got {problem['input']!r})" if where else message
