@@ -26,6 +26,7 @@ from pyiceberg.types import (
 )
 
 from planning_health.errors import InputError
+from planning_health.planning.expressions import bind
 from planning_health.planning.predicates import parse_where
 
 NESTED = StructType(NestedField(30, "a", IntegerType()), NestedField(31, "c", StringType()))
@@ -229,3 +230,138 @@ def test_columns_are_named_as_the_schema_names_them() -> None:
     assert parse_where("I = 5 AND N.a > 1 OR upper(S) = 'A'", SCHEMA).columns == {"i", "n.a", "s"}
     with pytest.raises(InputError, match="unknown column 'I'"):
         parse_where("I = 5", SCHEMA, case_sensitive=True)
+
+
+_DEEP = {
+    "disjunction": " OR ".join(f"i = {n}" for n in range(3000)),
+    "conjunction": " AND ".join(f"i <> {n}" for n in range(3000)),
+    "parentheses": "(" * 150 + "i = 1" + ")" * 150,
+    "negations": "NOT " * 300 + "i = 1",
+    "sum": "i = " + " + ".join(["1"] * 1200),
+    "signs": "i = " + "- " * 2000 + "1",
+}
+
+
+@pytest.mark.parametrize("where", _DEEP.values(), ids=_DEEP)
+def test_long_and_deep_predicates_are_pushed_down_and_can_be_walked(where: str) -> None:
+    parsed = parse_where(where, SCHEMA, now=NOW)
+    assert parsed.not_pushed_down == ()
+    assert str(bind(parsed.expression, SCHEMA))
+
+
+@pytest.mark.parametrize("where", ["(" * 5000 + "b" + ")" * 5000, "i = 1 AND (l = 1 OR (" * 150 + "b" + "))" * 150])
+def test_nesting_without_end_is_an_input_error_of_one_short_line(where: str) -> None:
+    with pytest.raises(InputError, match="nested too deeply") as caught:
+        parse_where(where, SCHEMA, now=NOW)
+    assert len(str(caught.value)) < 300
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "dt = DATE'9999-12-31' + INTERVAL 1 DAY",
+        "dt < date_add(DATE'9999-12-31', 1)",
+        "dt = make_date(10000, 1, 1)",
+        "dt = DATE'10000-01-01'",
+        "dt = '10000-01-01'",
+        "ts = '10000-01-01 00:00:00'",
+        "dt = add_months(DATE'2026-01-01', 999999)",
+        "CAST(ts AS DATE) = DATE'9999-12-31'",
+        "ts < timestamp_micros(9000000000000000000)",
+    ],
+)
+def test_times_beyond_the_year_9999_are_left_to_spark(where: str) -> None:
+    parsed = parse_where(where, SCHEMA, now=NOW)
+    assert len(parsed.not_pushed_down) == 1
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "dt = add_months(DATE'2026-01-01', 99999999)",
+        "dt = date_sub(current_date(), 999999999999)",
+        "ts = timestamp_micros(100000000000000000000)",
+        "dt = make_date(2026, 2, 30)",
+        "dt = make_date('a', 1, 1)",
+        "dt = make_date(2026)",
+        "dt = make_date(12026, 2, 30)",
+        "dt = '12026-02-30'",
+        "dt = current_date() + 99999999999",
+        "date(ts) = 5",
+        "bin > 1",
+        "any(b)",
+        "i = CAST('a' AS INT)",
+        "i = CAST(99999999999 AS INT)",
+        "i = CAST(1e400 AS INT)",
+        "de = CAST(1000 AS DECIMAL(3, 2))",
+        "de = CAST(1 AS DECIMAL(50, 2))",
+        "i = " + "1" * 5000,
+        "i = 1 % 0",
+        "i = 1 DIV 0",
+        "i = -'a'",
+        "i = true + 1",
+        "dt = date_add(DATE'2026-01-01', 'x')",
+        "X'11' > 1",
+        "true > 1",
+        "'a' = 1",
+        "i IN ()",
+        "*",
+        "i = *",
+        "sum(i) > 1",
+        "i = :x",
+        "i = ?",
+        "row_number() OVER (ORDER BY i) = 1",
+    ],
+)
+def test_what_spark_refuses_is_an_input_error_of_one_short_line(where: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_where(where, SCHEMA, now=NOW)
+    assert len(str(caught.value)) < 420
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("1 = '1'", "true"),
+        ("'2026-01-01' = DATE'2026-01-01'", "true"),
+        ("DATE'2026-01-01' > TIMESTAMP'2026-01-01 00:00:00'", "false"),
+        ("DATE'2026-01-01' = TIMESTAMP'2026-01-01 00:00:00'", "true"),
+        ("TIMESTAMP_NTZ'2026-01-01 00:00:00' = TIMESTAMP'2026-01-01 00:00:00'", "true"),
+        ("X'61' = 'a'", "true"),
+        ("CAST('nan' AS double) > 1", "true"),
+        ("CAST('nan' AS double) = CAST('nan' AS double)", "true"),
+        ("CAST('nan' AS double) <= 1", "false"),
+        ("1.5 < 2e0", "true"),
+        ("-7 % 3 = -1", "true"),
+        ("-7 DIV 2 = -3", "true"),
+        ("NULL > 1", "false"),
+        ("i = try_cast('a' AS INT)", "false"),
+        ("- '1' = -1", "true"),
+        ("CAST(5 AS DECIMAL(38, 37)) = 5", "true"),
+    ],
+)
+def test_constants_compare_in_sparks_order(where: str, expected: str) -> None:
+    parsed = parse_where(where, SCHEMA, now=NOW)
+    assert parsed.not_pushed_down == ()
+    assert expected in str(parsed.expression)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("s = 'it''s'", '(s is not null and s = "it\'s")'),
+        ("s LIKE 'it''%'", '(s is not null and s starts with "it\'")'),
+        ('s = "it""s"', '(s is not null and s = "it"s")'),
+        ("s = 'it\"\"s'", '(s is not null and s = "it""s")'),
+        ("s = ''''", '(s is not null and s = "\'")'),
+        ("s = ''", '(s is not null and s = "")'),
+        (r"s = 'a\\''b'", '(s is not null and s = "a\\\'b")'),
+        (r"s = 'it\'s'", '(s is not null and s = "it\'s")'),
+        ("s = 'a' 'b'", '(s is not null and s = "ab")'),
+        ("s = 'a' /* ''' */", '(s is not null and s = "a")'),
+    ],
+)
+def test_a_doubled_quote_in_a_string_is_one_quote(where: str, expected: str) -> None:
+    assert pushed(where) == expected

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.types import (
@@ -209,10 +210,35 @@ def _format(op: Operation, name: str, literals: tuple[Literal, ...]) -> str:
 
 def and_(*children: Expression) -> Expression:
     """Join expressions by AND, simplifying constants; of nothing it is true."""
-    result: Expression = ALWAYS_TRUE
-    for child in children:
-        result = _and(result, child)
-    return result
+    return _joined(_and, children, ALWAYS_TRUE)
+
+
+_LONGEST_CHAIN = 32
+
+
+def _joined(
+    join: Callable[[Expression, Expression], Expression], children: tuple[Expression, ...], nothing: Expression
+) -> Expression:
+    """Join from left to right as Iceberg does; in halves where a chain would become a deep tree."""
+    if len(children) > _LONGEST_CHAIN:
+        middle = len(children) // 2
+        return join(_joined(join, children[:middle], nothing), _joined(join, children[middle:], nothing))
+    return reduce(join, children, nothing)
+
+
+def depth(expr: Expression) -> int:
+    """Return the number of levels of an expression; 1 for a predicate."""
+    deepest = 0
+    pending = [(expr, 1)]
+    while pending:
+        node, level = pending.pop()
+        deepest = max(deepest, level)
+        match node:
+            case And(left, right) | Or(left, right):
+                pending += [(left, level + 1), (right, level + 1)]
+            case Not(child):
+                pending.append((child, level + 1))
+    return deepest
 
 
 def _and(left: Expression, right: Expression) -> Expression:
@@ -225,10 +251,7 @@ def _and(left: Expression, right: Expression) -> Expression:
 
 def or_(*children: Expression) -> Expression:
     """Join expressions by OR, simplifying constants; of nothing it is false."""
-    result: Expression = ALWAYS_FALSE
-    for child in children:
-        result = _or(result, child)
-    return result
+    return _joined(_or, children, ALWAYS_FALSE)
 
 
 def _or(left: Expression, right: Expression) -> Expression:

@@ -174,6 +174,8 @@ def _uuid(_: IcebergType, op: Operation, value: Any, __: Clock) -> Coerced:
 
 
 def _binary(column_type: IcebergType, op: Operation, value: Any, _: Clock) -> Coerced:
+    if isinstance(value, int | Decimal | float):
+        raise _mismatch(column_type, value)
     raw = value.encode() if isinstance(value, str) else value
     if not isinstance(raw, bytes) or (isinstance(column_type, FixedType) and len(raw) != len(column_type)):
         return None

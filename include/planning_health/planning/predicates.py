@@ -11,7 +11,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +44,18 @@ from planning_health.planning.expressions import (
     ReferenceResolver,
     UnboundPredicate,
     and_,
+    depth,
     or_,
 )
 from planning_health.planning.literal_coercion import Always, coerce, timestamp_literal
 from planning_health.planning.literals import Kind, Literal
-from planning_health.planning.sql_constants import Clock, ConstantFolder, NotConstantError, parse_date
+from planning_health.planning.sql_constants import (
+    Clock,
+    ConstantFolder,
+    NotConstantError,
+    compare_constants,
+    parse_date,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -89,33 +98,126 @@ def parse_where(
     Raises:
         InputError: the text does not parse, names an unknown column, or compares types that do not compare.
     """
-    tree = _parse(where)
-    translator = _Translator(schema, Clock.of(zone, now), case_sensitive=case_sensitive)
-    columns = frozenset(translator.reference(column).name for column in _column_nodes(tree))
-    expression, rest = translator.push_down(tree)
+    clock = Clock.of(zone, now)
+    with _faults_as_input_errors(where):
+        tree = _parse(where)
+        translator = _Translator(schema, clock, case_sensitive=case_sensitive)
+        columns = frozenset(translator.reference(column).name for column in _column_nodes(tree))
+        expression, rest = translator.push_down(tree)
+        if depth(expression) > _DEEPEST:
+            raise RecursionError
     return ParsedPredicate(where, expression, tuple(rest), columns)
+
+
+_RECURSION_LIMIT = 10_000
+_DEEPEST = 200
+"""Levels of a pushed expression; all that walk it later do so under Python's usual recursion limit."""
+_LONGEST_ECHO = 200
+
+
+@contextmanager
+def _faults_as_input_errors(where: str) -> Iterator[None]:
+    """Let deep predicates be walked, and turn whatever fails inside into one short line that names the predicate."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_shortened(str(error), 2 * _LONGEST_ECHO)) from error
+    except RecursionError as error:
+        raise InputError(f"predicate {_echo(where)} is nested too deeply") from error
+    except (ArithmeticError, ValueError, TypeError, AttributeError, LookupError) as error:
+        raise InputError(f"predicate {_echo(where)} cannot be evaluated") from error
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _echo(where: str) -> str:
+    return repr(_shortened(where, _LONGEST_ECHO))
+
+
+def _shortened(text: str, longest: int) -> str:
+    line = " ".join(text.splitlines())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def columns_in(where: str) -> frozenset[str]:
     """The columns of a WHERE clause, nested fields dotted; none where it cannot be parsed: planning names the fault."""
     try:
-        tree = _parse(where)
+        with _faults_as_input_errors(where):
+            return frozenset(".".join(_column_path(node) or ()) for node in _column_nodes(_parse(where)))
     except InputError:
         return frozenset()
-    return frozenset(".".join(_column_path(node) or ()) for node in _column_nodes(tree))
 
 
 def _parse(where: str) -> exp.Expression:
     try:
-        trees = sqlglot.parse(where, dialect="spark")
+        trees = sqlglot.parse(_with_escaped_quotes(where), dialect="spark")
     except SqlglotError as error:
         errors = getattr(error, "errors", None) or [{}]
         place = f" at column {errors[0]['col']}" if "col" in errors[0] else ""
-        raise InputError(f"predicate {where!r} is not valid Spark SQL{place}") from error
+        raise InputError(f"predicate {_echo(where)} is not valid Spark SQL{place}") from error
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        raise InputError(f"predicate {_echo(where)} is not valid Spark SQL") from error
     tree = trees[0] if len(trees) == 1 else None
     if tree is None or isinstance(tree, exp.Query | exp.DDL | exp.Command | exp.Drop | exp.Alias):
-        raise InputError(f"predicate {where!r}: expected one condition, as it stands behind WHERE")
+        raise InputError(f"predicate {_echo(where)}: expected one condition, as it stands behind WHERE")
+    for node in _nodes(tree):
+        fault = _forbidden(node)
+        if fault:
+            raise InputError(f"predicate {_echo(where)}: {fault}")
     return tree
+
+
+_TOKENS = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|`[^`]*`|\b[rR]'[^']*'|\b[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""",
+    re.DOTALL,
+)
+
+
+def _with_escaped_quotes(where: str) -> str:
+    """Write a doubled quote inside a string, one quote since Spark 4.1, with the backslash that all parsers know."""
+
+    def token(match: re.Match[str]) -> str:
+        text = match[0]
+        quote = text[0]
+        if quote not in "'\"":
+            return text
+        inner = re.sub(
+            rf"\\.|{quote * 2}", lambda m: f"\\{quote}" if m[0] == quote * 2 else m[0], text[1:-1], flags=re.S
+        )
+        return f"{quote}{inner}{quote}"
+
+    return _TOKENS.sub(token, where)
+
+
+def _nodes(tree: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield all nodes outside of subqueries."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, exp.Query):
+            yield node
+            pending.extend(child for child in node.iter_expressions() if isinstance(child, exp.Expression))
+
+
+def _forbidden(node: exp.Expression) -> str | None:
+    """Say what keeps a node out of a WHERE clause, where Spark's analyzer refuses it."""
+    match node:
+        case exp.Any() if isinstance(node.parent, exp.Like | exp.ILike):
+            return None
+        case exp.AggFunc() | exp.Window() | exp.Any():
+            return "aggregate and window functions cannot stand behind WHERE"
+        case exp.Placeholder() | exp.Parameter():
+            return "a parameter has no value here"
+        case exp.Star() if not isinstance(node.parent, exp.Anonymous | exp.Struct):
+            return "* is no condition"
+        case exp.In() if not node.expressions and all(node.args.get(key) is None for key in _IN_SOURCES):
+            return "IN needs at least one value"
+    return None
+
+
+_IN_SOURCES = ("query", "unnest", "field")
 
 
 def _column_nodes(tree: exp.Expression) -> Iterator[exp.Expression]:
@@ -202,7 +304,10 @@ class _Translator:
         not_null: list[Expression] = []
         rest: list[str] = []
         for node, negated in _conjuncts(tree, negated=False):
-            translated = self._translate(node, negated)
+            try:
+                translated = self._translate(node, negated)
+            except OverflowError:  # Spark's dates and times reach further than Python's
+                translated = None
             if translated is None:
                 rest.append(_sql(node, negated))
             else:
@@ -249,15 +354,11 @@ class _Translator:
         return []
 
     def _translate(self, node: exp.Expression, negated: bool) -> Expression | None:
-        if isinstance(node, exp.Paren):
-            return self._translate(node.this, negated)
-        if isinstance(node, exp.Not):
-            return self._translate(node.this, not negated)
+        while isinstance(node, exp.Paren | exp.Not):
+            negated = negated is not isinstance(node, exp.Not)
+            node = node.this
         if isinstance(node, exp.And | exp.Or):
-            left, right = self._translate(node.this, negated), self._translate(node.expression, negated)
-            if left is None or right is None:
-                return None
-            return and_(left, right) if isinstance(node, exp.And) is not negated else or_(left, right)
+            return self._junction(node, negated)
         if isinstance(node, exp.Between):
             return self._translate(_between(node), negated)
         handler = _HANDLERS.get(type(node))
@@ -266,6 +367,13 @@ class _Translator:
         if _column_path(node):
             return self._boolean_column(node, negated)
         return self._constant_condition(node, negated)
+
+    def _junction(self, node: exp.And | exp.Or, negated: bool) -> Expression | None:
+        parts = [self._translate(part, negated) for part in _chain(node)]
+        translated = [part for part in parts if part is not None]
+        if len(translated) < len(parts):
+            return None
+        return and_(*translated) if isinstance(node, exp.And) is not negated else or_(*translated)
 
     def _boolean_column(self, node: exp.Expression, negated: bool) -> Expression | None:
         ref = self.reference(node)
@@ -330,13 +438,14 @@ class _Translator:
         other = self._folder.fold(side)  # raises NotConstantError for anything with a column
         if other is None or value is None:
             return ALWAYS_FALSE
+        order = compare_constants(other, value, self._clock)
         holds = {
-            Operation.EQ: other == value,
-            Operation.NOT_EQ: other != value,
-            Operation.LT: other < value,
-            Operation.LT_EQ: other <= value,
-            Operation.GT: other > value,
-            Operation.GT_EQ: other >= value,
+            Operation.EQ: order == 0,
+            Operation.NOT_EQ: order != 0,
+            Operation.LT: order < 0,
+            Operation.LT_EQ: order <= 0,
+            Operation.GT: order > 0,
+            Operation.GT_EQ: order >= 0,
         }
         return ALWAYS_TRUE if holds[op] else ALWAYS_FALSE
 
@@ -363,7 +472,9 @@ class _Translator:
 
     def _compare_date(self, ref: BoundReference, op: Operation, value: Any) -> Expression | None:
         day = parse_date(value) if isinstance(value, str) else value
-        if isinstance(day, dt.datetime) or not isinstance(day, dt.date):
+        if not isinstance(day, dt.date):
+            raise InputError(f"the date of {ref.name!r} cannot be compared with {day!r}")
+        if isinstance(day, dt.datetime):
             return None
         start, end = self._midnight(ref, day), self._midnight(ref, day + dt.timedelta(days=1))
         from_start = UnboundPredicate(Operation.GT_EQ, ref.name, (start,))
@@ -506,17 +617,28 @@ _HANDLERS: dict[type[exp.Expression], Callable[[_Translator, Any, bool], Express
 
 def _conjuncts(node: exp.Expression, *, negated: bool) -> Iterator[tuple[exp.Expression, bool]]:
     """Yield the conjuncts of a condition after pushing NOT down, each with whether it is negated."""
-    if isinstance(node, exp.Paren):
-        yield from _conjuncts(node.this, negated=negated)
-    elif isinstance(node, exp.Not):
-        yield from _conjuncts(node.this, negated=not negated)
-    elif isinstance(node, exp.Between) and not negated:
-        yield from _conjuncts(_between(node), negated=False)
-    elif (isinstance(node, exp.And) and not negated) or (isinstance(node, exp.Or) and negated):
-        yield from _conjuncts(node.this, negated=negated)
-        yield from _conjuncts(node.expression, negated=negated)
-    else:
-        yield node, negated
+    pending = [(node, negated)]
+    while pending:
+        node, negated = pending.pop()
+        if isinstance(node, exp.Paren | exp.Not):
+            pending.append((node.this, negated is not isinstance(node, exp.Not)))
+        elif isinstance(node, exp.Between) and not negated:
+            pending.append((_between(node), False))
+        elif (isinstance(node, exp.And) and not negated) or (isinstance(node, exp.Or) and negated):
+            pending += [(node.expression, negated), (node.this, negated)]
+        else:
+            yield node, negated
+
+
+def _chain(node: exp.And | exp.Or) -> list[exp.Expression]:
+    """Return the operands of ``a OR b OR c`` (or AND), which parses as a chain down the left side."""
+    kind: type[exp.Expression] = type(node)
+    parts: list[exp.Expression] = []
+    current: exp.Expression = node
+    while isinstance(current, kind):
+        parts.append(current.expression)
+        current = current.this
+    return [current, *reversed(parts)]
 
 
 def _between(node: exp.Between) -> exp.And:

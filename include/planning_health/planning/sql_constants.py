@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -100,14 +100,24 @@ def parse_date(text: str) -> dt.date:
 
     Raises:
         InputError: the text is no date.
+        OverflowError: a date beyond the years 1 to 9999, which Spark reads and Python does not.
     """
     match = _DATE_TEXT.fullmatch(text)
     try:
         if match:
-            return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+            year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
+            return dt.date(_checked_year(year, month, day), month, day)
     except ValueError:
         pass
     raise InputError(f"{text!r} is not a date: expected the form 2024-01-31")
+
+
+def _checked_year(year: int, month: int, day: int) -> int:
+    """Return the year of a date; OverflowError where it is one only beyond Python's years, else ValueError."""
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        dt.date(2000 + year % 400, month, day)  # the calendar repeats after 400 years
+        raise OverflowError(f"year {year}")
+    return year
 
 
 def parse_timestamp(text: str, clock: Clock, *, zoned: bool) -> dt.datetime:
@@ -120,6 +130,7 @@ def parse_timestamp(text: str, clock: Clock, *, zoned: bool) -> dt.datetime:
 
     Raises:
         InputError: the text is no timestamp.
+        OverflowError: an instant beyond the years 1 to 9999, which Spark reads and Python does not.
     """
     match = _TIMESTAMP_TEXT.fullmatch(text)
     if not match:
@@ -128,7 +139,7 @@ def parse_timestamp(text: str, clock: Clock, *, zoned: bool) -> dt.datetime:
         year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
         hour, minute, second = (int(match[i] or 0) for i in (4, 5, 6))
         fraction = int((match[7] or "").ljust(6, "0")[:6])
-        local = dt.datetime(year, month, day, hour, minute, second, fraction)
+        local = dt.datetime(_checked_year(year, month, day), month, day, hour, minute, second, fraction)
     except ValueError as error:
         raise InputError(f"{text!r} is not a timestamp: {error}") from error
     if not zoned:
@@ -152,9 +163,103 @@ def add_interval(value: dt.date | dt.datetime, interval: Interval) -> dt.date | 
     if interval.months:
         months = value.year * 12 + value.month - 1 + interval.months
         year, month = divmod(months, 12)
+        if not dt.MINYEAR <= year <= dt.MAXYEAR:
+            raise OverflowError(f"year {year}")
         day = min(value.day, calendar.monthrange(year, month + 1)[1])
         value = value.replace(year=year, month=month + 1, day=day)
     return value + dt.timedelta(microseconds=interval.micros)
+
+
+_INT = 2**31
+_LONG = 2**63
+_MOST_DIGITS = 38
+_MOST_MONTHS = 70_000_000
+"""Beyond this many months a date leaves Spark's range of 32-bit days."""
+
+
+def _as_number(value: Any) -> Any:
+    """Bring the operand of a sign to a number: Spark reads a text as a double."""
+    if isinstance(value, str):
+        return float(value)
+    if isinstance(value, bool):
+        raise TypeError("a sign before a boolean")
+    return value
+
+
+def _as_int(value: Any) -> int:
+    """Bring a function's argument to Spark's INT, as its implicit cast does."""
+    number = int(value.strip()) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int) or not -_INT <= number < _INT:
+        raise ValueError(f"{value!r} is no INT")
+    return number
+
+
+def _as_long(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -_LONG <= value < _LONG:
+        raise ValueError(f"{value!r} is no BIGINT")
+    return value
+
+
+def _make_date(_: ConstantFolder, *parts: Any) -> dt.date:
+    year, month, day = (_as_int(part) for part in parts)
+    return dt.date(_checked_year(year, month, day), month, day)
+
+
+def compare_constants(left: Any, right: Any, clock: Clock) -> int:
+    """Compare two folded constants, neither NULL, as Spark does; NaN equals itself and is above all numbers.
+
+    Returns:
+        Negative, zero or positive, as left is below, equal to or above right.
+
+    Raises:
+        InputError: Spark does not compare the two types, or a text is no value of the other side's type.
+        NotConstantError: intervals, whose comparison is not folded.
+    """
+    if isinstance(left, Interval) or isinstance(right, Interval):
+        raise NotConstantError("a comparison of intervals")
+    try:
+        a, b = _read_as(left, right, clock), _read_as(right, left, clock)
+        if isinstance(a, bool) is not isinstance(b, bool):
+            raise TypeError("a boolean and something else")
+        if isinstance(a, float) or isinstance(b, float):
+            a, b = _float_key(a), _float_key(b)
+        return int(a > b) - int(a < b)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{left!r} cannot be compared with {right!r}") from error
+
+
+def _float_key(value: Any) -> tuple[bool, float]:
+    number = float(value)
+    return (True, 0.0) if math.isnan(number) else (False, number)
+
+
+def _read_as(value: Any, other: Any, clock: Clock) -> Any:
+    """Bring a value to the common type that Spark compares it and the other in."""
+    if isinstance(value, str):
+        return _read_text_as(value, other, clock)
+    if isinstance(value, dt.date) and isinstance(other, dt.datetime):
+        zoned = other.tzinfo is not None
+        if not isinstance(value, dt.datetime):
+            return clock.midnight(value) if zoned else dt.datetime.combine(value, dt.time())
+        return clock.instant(value) if zoned and value.tzinfo is None else value
+    return value
+
+
+def _read_text_as(text: str, other: Any, clock: Clock) -> Any:
+    match other:
+        case bool():
+            return parse_boolean(text)
+        case int():
+            return int(text.strip())
+        case float() | Decimal():
+            return float(text)
+        case bytes():
+            return text.encode()
+        case dt.datetime():
+            return parse_timestamp(text, clock, zoned=other.tzinfo is not None)
+        case dt.date():
+            return parse_date(text)
+    return text
 
 
 class ConstantFolder:
@@ -173,7 +278,14 @@ class ConstantFolder:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise NotConstantError(node.sql(dialect="spark"))
-        return handler(self, node)
+        try:
+            return handler(self, node)
+        except RecursionError:
+            raise
+        except OverflowError as error:  # Spark's dates and times reach further than Python's
+            raise NotConstantError(str(error)) from error
+        except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"{node.sql(dialect='spark')} cannot be evaluated") from error
 
     def _literal(self, node: exp.Literal) -> Any:
         if node.is_string:
@@ -181,6 +293,8 @@ class ConstantFolder:
         text = str(node.this).lower()
         if "e" in text:
             return float(text)
+        if len(re.sub(r"\D", "", text).lstrip("0")) > _MOST_DIGITS:
+            raise InputError(f"a number of {len(text)} digits: Spark's decimals have at most {_MOST_DIGITS}")
         return Decimal(text) if "." in text else int(text)
 
     def _constant(self, node: exp.Boolean) -> Any:
@@ -193,7 +307,8 @@ class ConstantFolder:
         return self.fold(node.this)
 
     def _negative(self, node: exp.Neg) -> Any:
-        return -self.fold(node.this)
+        value = _as_number(self.fold(node.this))
+        return None if value is None else -value
 
     def _hex(self, node: exp.HexString) -> Any:
         return bytes.fromhex(str(node.this))
@@ -231,7 +346,7 @@ class ConstantFolder:
 
     def _moved(self, start: dt.date, by: Any, *, minus: bool) -> Any:
         if isinstance(by, int) and not isinstance(start, dt.datetime):
-            by = Interval(micros=by * 86_400_000_000)
+            by = Interval(micros=_as_int(by) * 86_400_000_000)
         if not isinstance(by, Interval):
             raise NotConstantError("a difference of dates")
         by = -by if minus else by
@@ -247,11 +362,15 @@ class ConstantFolder:
         unit = node.args.get("unit")
         if unit is not None and unit.name.upper() != "DAY":
             raise NotConstantError(node.sql(dialect="spark"))
-        return None if start is None or days is None else start + dt.timedelta(days=int(days))
+        return None if start is None or days is None else start + dt.timedelta(days=_as_int(days))
 
     def _add_months(self, node: exp.AddMonths) -> Any:
         start, months = self._as_date(self.fold(node.this)), self.fold(node.expression)
-        return None if start is None or months is None else add_interval(start, Interval(months=int(months)))
+        if start is None or months is None:
+            return None
+        if abs(_as_int(months)) > _MOST_MONTHS:
+            raise InputError(f"{node.sql(dialect='spark')} is no date that Spark can hold")
+        return add_interval(start, Interval(months=_as_int(months)))
 
     def _to_date(self, node: exp.TsOrDsToDate) -> Any:
         if node.args.get("format") is not None:
@@ -318,7 +437,8 @@ class ConstantFolder:
         return _text(value).lower() if isinstance(node, exp.Lower) else _text(value).upper()
 
     def _absolute(self, node: exp.Abs) -> Any:
-        return abs(self.fold(node.this))
+        value = _as_number(self.fold(node.this))
+        return None if value is None else abs(value)
 
     def _cast(self, node: exp.Cast) -> Any:
         value = self.fold(node.this)
@@ -327,7 +447,11 @@ class ConstantFolder:
             return None
         try:
             return self._cast_value(value, target)
-        except (ValueError, InvalidOperation, OverflowError) as error:
+        except (ValueError, InvalidOperation, OverflowError, InputError) as error:
+            if node.args.get("safe"):  # TRY_CAST; in sqlglot's Spark a plain CAST is a TryCast, too
+                return None
+            if isinstance(error, InputError) or (isinstance(error, OverflowError) and target.this in _TEMPORAL):
+                raise
             raise InputError(f"{value!r} cannot be cast to {target.sql(dialect='spark')}") from error
 
     def _cast_value(self, value: Any, target: exp.DataType) -> Any:
@@ -347,12 +471,23 @@ class ConstantFolder:
         return _simple_cast(value, kind)
 
 
+_TEMPORAL = exp.DataType.TEMPORAL_TYPES
 _ZONED = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
+
+
+_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
+
+
+def _whole(number: int, kind: Any) -> int:
+    half = 1 << (_BITS.get(kind, 64) - 1)
+    if not -half <= number < half:
+        raise OverflowError(f"{number} is no {kind}")
+    return number
 
 
 def _simple_cast(value: Any, kind: Any) -> Any:
     if kind in exp.DataType.INTEGER_TYPES:
-        return int(value) if not isinstance(value, str) else int(value.strip())
+        return _whole(int(value.strip()) if isinstance(value, str) else int(value), kind)
     if kind is exp.DType.FLOAT or kind is exp.DType.DOUBLE:
         return float(value)
     if kind is exp.DType.BOOLEAN:
@@ -378,9 +513,13 @@ def parse_boolean(text: str) -> bool:
 
 def _decimal(value: Any, target: exp.DataType) -> Decimal:
     parameters = [int(str(parameter.this)) for parameter in target.expressions]
+    precision = parameters[0] if parameters else 10
     scale = parameters[1] if len(parameters) > 1 else 0
+    if not scale <= precision <= _MOST_DIGITS:
+        raise ValueError(f"DECIMAL({precision}, {scale})")
     number = Decimal(value.strip()) if isinstance(value, str) else Decimal(str(value))
-    return number.quantize(Decimal(1).scaleb(-scale), rounding="ROUND_HALF_UP")
+    # the context's precision makes it raise where the value has more digits than the type
+    return number.quantize(Decimal(1).scaleb(-scale), rounding="ROUND_HALF_UP", context=Context(prec=precision))
 
 
 def _text(value: Any) -> str:
@@ -443,31 +582,40 @@ _NUMBER_OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
     exp.Div: operator.truediv,
-    exp.IntDiv: lambda a, b: math.trunc(Decimal(a) / Decimal(b)),
-    exp.Mod: lambda a, b: type(a)(math.fmod(a, b)),
+    exp.IntDiv: lambda a, b: _quotient(a, b),
+    exp.Mod: lambda a, b: math.fmod(a, b) if isinstance(a, float) else a - b * _quotient(a, b),
 }
+
+
+def _quotient(a: Any, b: Any) -> int:
+    """Divide and drop the fraction, as Spark's DIV does; the remainder then has the dividend's sign."""
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return math.trunc(Decimal(a) / Decimal(b))
 
 
 def _number_operation(node: exp.Binary, left: Any, right: Any) -> Any:
     numbers = int | Decimal | float
+    if isinstance(left, bool) or isinstance(right, bool):
+        raise TypeError("arithmetic on booleans")
     if not isinstance(left, numbers) or not isinstance(right, numbers):
         raise NotConstantError(node.sql(dialect="spark"))
     if isinstance(left, float) != isinstance(right, float):
         left, right = float(left), float(right)
     try:
         return _NUMBER_OPERATIONS[type(node)](left, right)
-    except (ZeroDivisionError, InvalidOperation) as error:
-        raise InputError(f"{node.sql(dialect='spark')}: {error}") from error
+    except (ZeroDivisionError, InvalidOperation, ValueError) as error:
+        raise InputError(f"{node.sql(dialect='spark')} cannot be evaluated") from error
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "now": lambda folder: folder._clock.now,
-    "make_date": lambda _, year, month, day: dt.date(year, month, day),
+    "make_date": _make_date,
     "bigint": lambda _, value: int(value),
     "timestamp_seconds": lambda _, value: _EPOCH + dt.timedelta(seconds=float(value)),
-    "timestamp_millis": lambda _, value: _EPOCH + dt.timedelta(milliseconds=value),
-    "timestamp_micros": lambda _, value: _EPOCH + dt.timedelta(microseconds=value),
+    "timestamp_millis": lambda _, value: _EPOCH + dt.timedelta(milliseconds=_as_long(value)),
+    "timestamp_micros": lambda _, value: _EPOCH + dt.timedelta(microseconds=_as_long(value)),
 }
 
 _HANDLERS: dict[type, Callable[[ConstantFolder, Any], Any]] = {
