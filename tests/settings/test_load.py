@@ -66,6 +66,11 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
         ({"assignment": {"workers": True}}, r"assignment\.workers: expected a number.*got True"),
         ({"assignment": {"workers": 10**12}}, r"assignment\.workers: .*10000.*got 1000000000000"),
         ({"assignment": {"tasks": 10**12}}, r"assignment\.tasks: .*1000000.*got 1000000000000"),
+        (
+            {"assignment": {"workers": 1000, "tasks": 10**6}},
+            "tasks 1000000 x workers 1000: expected at most 10,000,000",
+        ),
+        ({"assignment": {"workers": 10_000}}, "tasks 10000 x workers 10000: expected at most"),
         ({"plan_tasks": {"replicas": 10**12}}, r"plan_tasks\.replicas: .*10000.*got"),
         ({"retention": {"history_days": 10**9}}, r"retention\.history_days: .*36500.*got"),
         ({"home": ""}, "home: expected a folder or URL"),

@@ -15,6 +15,8 @@ ICEBERG_VERSION: Final = "1.12.0"
 ICEBERG_RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
 MOST_WORKERS: Final = 10_000
 MOST_TASKS: Final = 1_000_000
+MOST_RANKED: Final = 10_000_000
+"""Tasks times workers: every worker is ranked for every task, three times at some 40 bytes."""
 MOST_DAYS: Final = 36_500
 
 
@@ -157,6 +159,13 @@ class AssignmentSettings(_Model):
     partitions_per_task: Integer = Field(default=2, ge=1, le=MOST_WORKERS)
     tasks: Annotated[Integer, Field(ge=1, le=MOST_TASKS)] | None = None
     strategy: Literal["default", "greedy"] = "default"
+
+    @model_validator(mode="after")
+    def _ranking_fits_into_memory(self) -> AssignmentSettings:
+        tasks = self.workers if self.tasks is None else self.tasks
+        if tasks * self.workers > MOST_RANKED:
+            raise ValueError(f"tasks {tasks} x workers {self.workers}: expected at most {MOST_RANKED:,} together")
+        return self
 
 
 class PlanTasksSettings(_Model):
