@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyiceberg.schema import Schema
@@ -24,10 +26,14 @@ from pyiceberg.types import (
     TimestamptzType,
     UUIDType,
 )
+from tests.planning.pictures import Manifest, picture
+from tests.planning.test_scan import DAYS, days
+from tests.planning.test_scan import SCHEMA as DATES
 
 from planning_health.errors import InputError
 from planning_health.planning.expressions import bind
-from planning_health.planning.predicates import parse_where
+from planning_health.planning.predicates import columns_in, parse_where
+from planning_health.planning.report import plan_document
 
 NESTED = StructType(NestedField(30, "a", IntegerType()), NestedField(31, "c", StringType()))
 SCHEMA = Schema(
@@ -365,3 +371,22 @@ def test_constants_compare_in_sparks_order(where: str, expected: str) -> None:
 )
 def test_a_doubled_quote_in_a_string_is_one_quote(where: str, expected: str) -> None:
     assert pushed(where) == expected
+
+
+def test_a_predicate_of_thousands_of_parts_is_planned_as_a_short_one_is() -> None:
+    metadata = picture(DATES, [DAYS], [Manifest(days(1, 2, size=10)), Manifest(days(9))])
+    wheres = [
+        " OR ".join(f"d = DATE '1970-01-02' - {n}" for n in range(3000)),
+        "NOT (" + " OR ".join(["d <> DATE '1970-01-02'"] * 3000) + ")",
+        "d = DATE '1970-01-02' AND (s = 'a' OR (" * 60 + "s = 'b'" + "))" * 60,
+    ]
+    document = plan_document(metadata, wheres, files=True)
+    assert [predicate["data_files"]["result"] for predicate in document["predicates"]] == [1, 1, 1]
+
+
+def test_parsing_in_many_threads_at_once_leaves_pythons_recursion_limit_alone() -> None:
+    before = sys.getrecursionlimit()
+    wheres = [_DEEP["parentheses"], _DEEP["sum"], "i = 1"] * 8
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(columns_in, wheres)) == [{"i"}] * len(wheres)
+    assert sys.getrecursionlimit() == before

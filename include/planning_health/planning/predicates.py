@@ -12,6 +12,7 @@ import datetime as dt
 import math
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,6 +111,8 @@ def parse_where(
 
 
 _RECURSION_LIMIT = 10_000
+_RAISED_LIMIT = threading.RLock()
+"""Python's recursion limit holds for all threads: one at a time raises it and puts it back."""
 _DEEPEST = 200
 """Levels of a pushed expression; all that walk it later do so under Python's usual recursion limit."""
 _LONGEST_ECHO = 200
@@ -118,18 +121,19 @@ _LONGEST_ECHO = 200
 @contextmanager
 def _faults_as_input_errors(where: str) -> Iterator[None]:
     """Let deep predicates be walked, and turn whatever fails inside into one short line that names the predicate."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
-    try:
-        yield
-    except InputError as error:
-        raise InputError(_shortened(str(error), 2 * _LONGEST_ECHO)) from error
-    except RecursionError as error:
-        raise InputError(f"predicate {_echo(where)} is nested too deeply") from error
-    except (ArithmeticError, ValueError, TypeError, AttributeError, LookupError) as error:
-        raise InputError(f"predicate {_echo(where)} cannot be evaluated") from error
-    finally:
-        sys.setrecursionlimit(limit)
+    with _RAISED_LIMIT:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+        try:
+            yield
+        except InputError as error:
+            raise InputError(_shortened(str(error), 2 * _LONGEST_ECHO)) from error
+        except RecursionError as error:
+            raise InputError(f"predicate {_echo(where)} is nested too deeply") from error
+        except (ArithmeticError, ValueError, TypeError, AttributeError, LookupError) as error:
+            raise InputError(f"predicate {_echo(where)} cannot be evaluated") from error
+        finally:
+            sys.setrecursionlimit(limit)
 
 
 def _echo(where: str) -> str:
