@@ -86,8 +86,8 @@ class Comparable(ABC):
         """Value > the other column's value in the same row, both valid."""
 
     @abstractmethod
-    def take(self, rows: Ints) -> Comparable:
-        """Select rows."""
+    def take(self, rows: Ints | slice) -> Comparable:
+        """Select rows; a slice of them is not copied."""
 
     def identical(self, lit: Literal) -> Mask:
         """Value equals the literal as Java's ``equals`` says (a decimal's scale counts)."""
@@ -154,7 +154,7 @@ class IntKeys(Comparable):
         assert isinstance(other, IntKeys | WideKeys)  # noqa: S101 - one type, one representation
         return _bools(self.keys > other.keys) & self.valid & other.valid
 
-    def take(self, rows: Ints) -> IntKeys:  # noqa: D102
+    def take(self, rows: Ints | slice) -> IntKeys:  # noqa: D102
         return IntKeys(self.keys[rows], self.valid[rows], self._key_of, self._scale)
 
 
@@ -165,7 +165,7 @@ class FloatKeys(IntKeys):
     def nan(self) -> Mask:  # noqa: D102
         return _bools(self.keys == _NAN_KEY) & self.valid
 
-    def take(self, rows: Ints) -> FloatKeys:  # noqa: D102
+    def take(self, rows: Ints | slice) -> FloatKeys:  # noqa: D102
         return FloatKeys(self.keys[rows], self.valid[rows], self._key_of)
 
 
@@ -195,7 +195,7 @@ class WideKeys(Comparable):
     same = IntKeys.same
     gt_column = IntKeys.gt_column
 
-    def take(self, rows: Ints) -> WideKeys:  # noqa: D102
+    def take(self, rows: Ints | slice) -> WideKeys:  # noqa: D102
         return WideKeys(self.keys[rows], self.valid[rows], self._scale)
 
 
@@ -234,8 +234,9 @@ class BytesKeys(Comparable):
     def starts_with(self, prefix: str) -> Mask:  # noqa: D102
         return _mask(pc.starts_with(self.keys, pattern=prefix.encode()))
 
-    def take(self, rows: Ints) -> BytesKeys:  # noqa: D102
-        return BytesKeys(self.keys.take(pa.array(rows)), self._key_of)
+    def take(self, rows: Ints | slice) -> BytesKeys:  # noqa: D102
+        keys = self.keys[rows] if isinstance(rows, slice) else self.keys.take(pa.array(rows))
+        return BytesKeys(keys, self._key_of)
 
 
 def _bools(values: Any) -> Mask:

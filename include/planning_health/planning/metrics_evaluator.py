@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from planning_health.planning.comparable import Comparable, FloatKeys, Ints, Mask, comparable
 from planning_health.planning.evaluation import IN_PREDICATE_LIMIT, evaluate
-from planning_health.planning.expressions import BoundPredicate, Expression, Operation
+from planning_health.planning.expressions import BoundPredicate, Expression, Operation, leaves
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
@@ -82,8 +82,8 @@ class FieldMetrics:
     def _floating(self) -> bool:
         return isinstance(self.lower, FloatKeys)
 
-    def take(self, rows: Ints) -> FieldMetrics:
-        """Select files."""
+    def take(self, rows: Ints | slice) -> FieldMetrics:
+        """Select files; a slice of them is not copied."""
         return FieldMetrics(
             self.value_count[rows],
             self.null_count[rows],
@@ -151,19 +151,22 @@ class InclusiveMetricsEvaluator:
     def __init__(self, expr: Expression, columns: MetricsColumns) -> None:
         self._expr = expr
         self._columns = columns
-        self.unrecorded: set[str] = set()
+        predicates = [leaf for leaf in leaves(expr) if isinstance(leaf, BoundPredicate)]
+        self.unrecorded = {leaf.ref.name for leaf in predicates if not columns.is_recorded(leaf.ref.field_id)}
 
-    def eval(self) -> Mask:
-        """Return which files of the whole table might match."""
-        counts = self._columns.record_count
-        might_match = evaluate(self._expr, self._leaf, len(counts))
+    def eval(self, span: slice) -> Mask:
+        """Return which files of a span of the table's files might match."""
+        counts = self._columns.record_count[span]
+        whole = len(counts) == len(self._columns.record_count)
+
+        def leaf(pred: BoundPredicate) -> Mask:
+            if not self._columns.is_recorded(pred.ref.field_id):
+                return np.ones(len(counts), dtype=np.bool_)
+            field = self._columns.field(pred.ref.field_id, pred.ref.type)
+            return _RULES[pred.op](field if whole else field.take(span), pred)
+
+        might_match = evaluate(self._expr, leaf, len(counts))
         return ((counts > 0) & might_match) | (counts < 0)
-
-    def _leaf(self, pred: BoundPredicate) -> Mask:
-        if not self._columns.is_recorded(pred.ref.field_id):
-            self.unrecorded.add(pred.ref.name)
-            return np.ones(len(self._columns.record_count), dtype=np.bool_)
-        return _RULES[pred.op](self._columns.field(pred.ref.field_id, pred.ref.type), pred)
 
 
 def _is_null(field: FieldMetrics, _: BoundPredicate) -> Mask:

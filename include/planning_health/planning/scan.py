@@ -176,11 +176,26 @@ class _Side:
             self._evaluators[spec_id] = ManifestEvaluator(self._planner.specs[spec_id], summaries)
         return self._evaluators[spec_id]
 
-    def rows_of(self, scanned: Mask) -> Mask:
-        """Return which entries are live and in a scanned manifest."""
+    @cached_property
+    def _ordered(self) -> bool:
+        return bool(np.all(self.manifest_of_row[1:] >= self.manifest_of_row[:-1]))
+
+    def span_of(self, scanned: Mask) -> slice:
+        """Return a span of rows with all entries of the scanned manifests; neighbours make a short one."""
+        if not scanned.any() or not self._ordered:
+            return slice(0, len(self.files) if scanned.any() else 0)
+        opened = self.ordinals[scanned]
+        start = np.searchsorted(self.manifest_of_row, opened.min(), side="left")
+        end = np.searchsorted(self.manifest_of_row, opened.max(), side="right")
+        return slice(int(start), int(end))
+
+    def live_in(self, scanned: Mask, span: slice) -> Mask:
+        """Return which entries of the span are live and in a scanned manifest."""
+        if scanned.all():
+            return self.live[span]
         opened = np.zeros(len(self._planner.metadata.manifests) + 1, dtype=np.bool_)
         opened[self.ordinals[scanned]] = True
-        return self.live & opened[self.manifest_of_row]
+        return self.live[span] & opened[self.manifest_of_row[span]]
 
 
 class ScanPlanner:
@@ -224,8 +239,8 @@ class ScanPlanner:
         unfiltered = isinstance(simplified, AlwaysTrue)
         data = self._select(self._data, pushed, projections, unfiltered=unfiltered)
         deletes = self._select(self._deletes, pushed, projections, unfiltered=unfiltered)
-        data_rows = np.flatnonzero(data.matched)
-        index = self._delete_index(np.flatnonzero(deletes.matched & (self._deletes.sequence > 0)))
+        data_rows = data.rows
+        index = self._delete_index(deletes.rows[self._deletes.sequence[deletes.rows] > 0])
         offsets, delete_rows = index.attach(self._data_columns, data_rows) if index else _no_deletes(len(data_rows))
         return SimulatedScan(
             filter=simplified,
@@ -245,24 +260,25 @@ class ScanPlanner:
         self, side: _Side, pushed: Expression, projections: dict[int, Expression], *, unfiltered: bool
     ) -> _Selection:
         scanned = side.matching_manifests(projections) & side.has_live
-        candidates = side.rows_of(scanned)
+        span = side.span_of(scanned)
+        candidates = side.live_in(scanned, span)
         if unfiltered:
-            return _Selection(scanned, candidates, 0, frozenset())
+            return _Selection(scanned, np.flatnonzero(candidates) + span.start, 0, frozenset())
         matched = candidates
         if not all(isinstance(projection, AlwaysTrue) for projection in projections.values()):
-            matched = matched & self._matching_partitions(side, projections)
+            matched = matched & self._matching_partitions(side, projections, span)
         evaluator = InclusiveMetricsEvaluator(pushed, side.metrics)
-        matched = matched & evaluator.eval()
-        skipped = int(np.count_nonzero(candidates)) - int(np.count_nonzero(matched))
-        return _Selection(scanned, matched, skipped, frozenset(evaluator.unrecorded))
+        rows = np.flatnonzero(matched & evaluator.eval(span)) + span.start
+        skipped = int(np.count_nonzero(candidates)) - len(rows)
+        return _Selection(scanned, rows, skipped, frozenset(evaluator.unrecorded))
 
-    def _matching_partitions(self, side: _Side, projections: dict[int, Expression]) -> Mask:
+    def _matching_partitions(self, side: _Side, projections: dict[int, Expression], span: slice) -> Mask:
         matching = np.concatenate(
             [tuples.eval(projections[spec_id]) for spec_id, tuples in self._tuples.by_spec.items()]
             or [np.zeros(0, dtype=np.bool_)]
         )
         partition = self._tuples.data if side is self._data else self._tuples.deletes
-        result: Mask = matching[partition]
+        result: Mask = matching[partition[span]]
         return result
 
     @cached_property
@@ -380,10 +396,10 @@ class ScanPlanner:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """What one side's pruning left: scanned manifests, matched rows, rejected live entries."""
+    """What one side's pruning left: scanned manifests, matched rows, number of rejected live entries."""
 
     scanned: Mask
-    matched: Mask
+    rows: Ints
     skipped: int
     unrecorded: frozenset[str]
 
