@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_only_the_lease_that_was_seen_as_abandoned_is_taken_over(
     end = lease_module._end
 
     def others_first(url: str, token: str | None) -> None:
-        write(tmp_path, **{"run_id": "faster", "token": "another"})  # noqa: PIE804 - not a password
+        write(tmp_path, run_id="faster", token=str(uuid4()))
         end(url, token)
 
     monkeypatch.setattr(lease_module, "_end", others_first)
