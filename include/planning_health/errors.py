@@ -38,5 +38,7 @@ def first_problem(error: ValidationError) -> str:
     if not where:
         return message
     value = problem.get("input")
-    shown = isinstance(value, str | int | float | bool) and "secret" not in where
+    shown = isinstance(value, str | int | float | bool) and not {"secrets", "properties", "catalogs"} & set(
+        problem["loc"]
+    )
     return f"{where}: {message} (got {value!r})" if shown else f"{where}: {message}"

@@ -264,7 +264,9 @@ def test_a_table_that_cannot_be_measured_is_status_1(lake: Cli) -> None:
 
 @pytest.mark.spark
 def test_an_unknown_table_or_column_is_status_2(lake: Cli) -> None:
-    assert "does not exist" in lake("plan", "lake.test_cli.nope").err
+    for command in ("plan", "diagnose", "measure", "maintain"):
+        missing = lake(command, "lake.test_cli.nope")
+        assert (missing.status, "does not exist" in missing.err) == (2, True)
     result = lake("plan", TABLE, "--where", "nope = 1")
     assert (result.status, "'nope'" in result.err) == (2, True)
     assert lake("plan", TABLE, "--where", "ordered_on = (").status == 2

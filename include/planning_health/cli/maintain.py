@@ -62,6 +62,8 @@ def maintain(
     with errors.status(f"maintaining {plain(name)}"), optional_spark(document, apply) as session:
         measure(document, folder, [name], spark=session)
         measured = folder.require_result(MEASUREMENT, name)
+        if (measured.data or {}).get("bad_input"):
+            raise InputError(str(measured.reason))
         if measured.status != "ok":
             raise WorkFailedError(f"{name} cannot be measured: {measured.reason}")
         proposed = propose(document, folder, name, request)

@@ -49,7 +49,8 @@ def measure(
     start_run(document, folder)
     with errors.status(f"measuring {len(names)} tables"), optional_spark(document, spark) as session:
         envelope = measure_stage(document, folder, names, spark=session)
-    results = [folder.require_result(MEASUREMENT, name).envelope() for name in names]
+    measured = [folder.require_result(MEASUREMENT, name) for name in names]
+    results = [result.envelope() for result in measured]
     if as_json:
         print_json(envelope.model_dump() | {"tables": [result.model_dump() for result in results]})
     else:
@@ -62,6 +63,8 @@ def measure(
             if result.reason:
                 say(f"{result.table}: {result.reason}", to=errors)
         say(f"recorded in {folder.url}")
+    if unknown := [str(result.reason) for result in measured if (result.data or {}).get("bad_input")]:
+        raise InputError("; ".join(unknown))
     if failed := [result.table for result in results if result.status != "ok"]:
         raise WorkFailedError(
             f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(map(str, failed))}"

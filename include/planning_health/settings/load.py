@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
-from planning_health.errors import InputError
+from planning_health.errors import InputError, first_problem
 from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
@@ -54,7 +54,7 @@ def load_settings(file: str | os.PathLike[str] | None = None) -> SettingsDocumen
         loaded = _Loader(**document)
     except ValidationError as error:
         raise InputError(
-            f"settings {path} (or {ENVIRONMENT_PREFIX}… in the environment): {_first_problem(error)}"
+            f"settings {path} (or {ENVIRONMENT_PREFIX}… in the environment): {first_problem(error)}"
         ) from error
     except SettingsError as error:
         raise InputError(
@@ -79,7 +79,13 @@ def _check_environment() -> None:
 
 
 def absolute_home(home: str, base: Path) -> str:
-    """A home folder as a URL or absolute path without a trailing slash."""
+    """A home folder as a URL or absolute path without a trailing slash.
+
+    Raises:
+        InputError: when it names more than one place.
+    """
+    if "::" in home:
+        raise InputError(f"home {home!r} holds '::', which chains file systems: expected one folder or URL")
     if "://" in home:
         return home.rstrip("/")
     return str((base / Path(home).expanduser()).resolve())
@@ -95,15 +101,3 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"settings file {str(path)!r} holds {type(document).__name__}, expected a mapping")
     return document
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "document"
-    message = problem["msg"].removeprefix("Value error, ")
-    value = problem.get("input")
-    harmless = isinstance(value, str | int | float | bool) and not {"secrets", "properties", "catalogs"} & set(
-        problem["loc"]
-    )
-    shown = f" (got {value!r})" if harmless else ""
-    return f"{where}: {message}{shown}"
