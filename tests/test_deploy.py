@@ -50,4 +50,6 @@ def test_the_stacks_settings_are_valid_and_keep_secrets_out_of_sparks_configurat
     settings = load_settings(REPOSITORY / "deploy" / "settings.yaml")
     conf = spark_conf(settings)
     assert conf["spark.sql.catalog.lake.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
-    assert not [key for key in conf if "secret" in key.rpartition(".")[2] or key.endswith("jdbc.password")]
+    secret = [key for key in conf if "secret" in key.rpartition(".")[2] or key.endswith("jdbc.password")]
+    assert secret, "the store and the catalog have secrets"
+    assert all(conf[key].startswith("${env:") for key in secret)
