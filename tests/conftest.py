@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from planning_health.catalogs import TableName, spark_session
@@ -14,6 +16,10 @@ from planning_health.settings import SettingsDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")  # the same examples for the same code; new ones are found by people's runs
 
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
 
