@@ -30,6 +30,11 @@ class NotMeasurableError(WorkFailedError):
     """One table cannot be measured; the message is the reason that the report shows."""
 
 
+def _hides_a_value(where: tuple[int | str, ...]) -> bool:
+    """Whether a value at this place may be a secret: a catalog's properties, or a key that says so."""
+    return "catalogs" in where or any("secret" in str(part) for part in where)
+
+
 def first_problem(error: ValidationError) -> str:
     """The first fault that pydantic found: the field, what was expected, and the value unless it is a secret."""
     problem = error.errors()[0]
@@ -38,7 +43,5 @@ def first_problem(error: ValidationError) -> str:
     if not where:
         return message
     value = problem.get("input")
-    shown = isinstance(value, str | int | float | bool) and not {"secrets", "properties", "catalogs"} & set(
-        problem["loc"]
-    )
+    shown = isinstance(value, str | int | float | bool) and not _hides_a_value(problem["loc"])
     return f"{where}: {message} (got {value!r})" if shown else f"{where}: {message}"
