@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planning_health.catalogs.definition import definition, properties, secret_variable, secrets, sqlite_path
+from planning_health.errors import InputError
 from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
     for catalog in settings.catalogs:
         secrets(settings, catalog)  # a variable that is not set is named before Spark starts
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise InputError("Spark is not installed: install planning-health[spark]") from error
 
     builder = SparkSession.builder.appName(app_name)
     submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
