@@ -19,7 +19,7 @@ from planning_health.cli.options import (
 )
 from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
-from planning_health.errors import InputError
+from planning_health.errors import InputError, first_problem
 from planning_health.planning.scan import ScanPlanner
 from planning_health.settings import Query, load_settings
 from planning_health.stages.queries import queries_of
@@ -58,10 +58,7 @@ def what_if(
             sort_by=sort_by or [],
         )
     except ValidationError as error:
-        problem = error.errors()[0]
-        raise InputError(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
-        ) from error
+        raise InputError(first_problem(error)) from error
     document = load_settings(settings)
     metadata = read_table(document, table, where or [], snapshot_id, ref, columns=request.spec_columns)
     queries = [Query(name=text, where=text) for text in where or ()]

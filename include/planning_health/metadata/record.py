@@ -17,7 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 from requests.exceptions import RequestException
 from sqlalchemy.exc import OperationalError
 
-from planning_health.errors import InputError, NotMeasurableError
+from planning_health.errors import InputError, NotMeasurableError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets, sample_manifest
 from planning_health.metadata.manifest_list import ManifestFile, read_manifest_list
@@ -53,11 +53,7 @@ def record_with_pyiceberg(
     except NoSuchTableError as error:
         raise InputError(f"table {str(name)!r} does not exist in catalog {name.catalog!r}") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        raise NotMeasurableError(
-            f"the table metadata is not supported or damaged: {where}: {problem['msg']}"
-        ) from error
+        raise NotMeasurableError(f"the table metadata is not supported or damaged: {first_problem(error)}") from error
     except (OperationalError, RequestException) as error:
         raise InputError(f"catalog {name.catalog!r} cannot be reached: {first_line(error)}") from error
     except Exception as error:  # whatever a catalog or a store raises, this table cannot be measured
