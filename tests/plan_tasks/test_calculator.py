@@ -63,7 +63,7 @@ def test_ranges_document() -> None:
 
 @pytest.mark.parametrize(("entries", "batch_size"), [([10**12], 10**6), ([10**12, 5], 1)])
 def test_more_ranges_than_fit_into_memory_are_refused(entries: list[int], batch_size: int) -> None:
-    with pytest.raises(InputError, match=f"batch_size {batch_size}: .* ranges, expected 100000 at most"):
+    with pytest.raises(InputError, match=f"batch_size {batch_size}: .* ranges, expected 1,000,000 at most"):
         calculator.ranges(entries, batch_size)
 
 

@@ -71,3 +71,9 @@ def test_an_unknown_count_asks_to_read_the_manifest() -> None:
 def test_numbers_out_of_range_are_named(entries: list[int], batch_size: int, cap: int, named: str) -> None:
     with pytest.raises(InputError, match=named):
         entry_ranges(entries, batch_size, cap)
+
+
+def test_more_ranges_than_a_server_can_hold_are_refused_before_they_are_cut() -> None:
+    assert len(entry_ranges([999], 1).batches) == 999
+    with pytest.raises(InputError, match="batch_size 1: cuts 10,000,000 manifest entries into 10,000,010 ranges"):
+        entry_ranges([1_000_000] * 10, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 from planning_health.errors import InputError
 from planning_health.plan_tasks import token
@@ -12,9 +12,6 @@ from planning_health.plan_tasks.batching import BATCH_SIZE, batch
 from planning_health.plan_tasks.cache_model import plans_computed
 from planning_health.plan_tasks.entry_ranges import entry_ranges
 from planning_health.plan_tasks.token import MAX_INT64
-
-MOST_RANGES: Final = 100_000
-"""Most ranges of manifest entries that are listed."""
 
 
 def batching(tasks: int, batch_size: int = BATCH_SIZE, replicas: int = 3) -> dict[str, Any]:
@@ -66,13 +63,8 @@ def ranges(entries: Sequence[int], batch_size: int) -> dict[str, Any]:
     """Batches of entry ranges over manifests with these entry counts, and what reading them costs.
 
     Raises:
-        InputError: a number out of its range, or more than ``MOST_RANGES`` ranges.
+        InputError: a number out of its range, or more ranges than ``entry_ranges`` makes.
     """
-    listed = len(entries) + (sum(entries) // batch_size if batch_size > 0 else 0)
-    if listed > MOST_RANGES:
-        raise InputError(
-            f"batch_size {batch_size}: cuts these entries into {listed} ranges, expected {MOST_RANGES} at most"
-        )
     plan = entry_ranges(entries, batch_size)
     return {
         "batches": [[[part.manifest, part.start, part.end] for part in batch] for batch in plan.batches],

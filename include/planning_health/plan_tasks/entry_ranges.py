@@ -15,8 +15,11 @@ from planning_health.errors import InputError
 MAX_MANIFESTS_PER_TOKEN = 100
 """A token names about a hundred bytes per manifest; this bounds it at the price of uneven batches."""
 
+MAX_RANGES = 1_000_000
+"""Most ranges of one plan: more would fill the memory of whoever cuts them, and no client redeems as many."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Range:
     """Entries [start, end) of the manifest with this index."""
 
@@ -69,14 +72,20 @@ def entry_ranges(
         max_manifests: most manifests of one batch.
 
     Raises:
-        InputError: a count is not known (then the manifest must be read to count) or negative, or the batch size or the
-            cap is out of its range.
+        InputError: a count is not known (then the manifest must be read to count) or negative, the batch size or the
+            cap is out of its range, or there would be more than ``MAX_RANGES`` ranges.
     """
     counts = [_known(count, manifest) for manifest, count in enumerate(entries)]
     if batch_size < 0:
         raise InputError(f"batch_size {batch_size}: expected at least 0")
     if max_manifests < 1:
         raise InputError(f"max_manifests {max_manifests}: expected at least 1")
+    most = len(counts) + (sum(counts) // batch_size if batch_size else 0)
+    if most > MAX_RANGES:
+        raise InputError(
+            f"batch_size {batch_size}: cuts {sum(counts):,} manifest entries into {most:,} ranges, expected "
+            f"{MAX_RANGES:,} at most: take a larger batch size, or a filter that leaves fewer manifests"
+        )
     if batch_size == 0:
         everything = tuple(Range(manifest, 0, count) for manifest, count in enumerate(counts) if count)
         return RangePlan(tuple(counts), (everything,) if everything else ())

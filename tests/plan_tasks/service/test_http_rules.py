@@ -241,6 +241,7 @@ def test_metrics_count_requests_by_route_and_status(serve_lake: Serve) -> None:
         {"cache_seconds": 0},
         {"bearer": ""},
         {"body_bytes": 0},
+        {"token_bytes": 0},
     ],
     ids=str,
 )

@@ -249,6 +249,19 @@ def test_a_cancelled_plan_is_released_when_nobody_else_uses_it(serve_lake: Serve
             assert client.metric("planning_health_serve_cache_held_bytes") == left
 
 
+@pytest.mark.parametrize("kind", list(TokenKind))
+def test_more_plan_tasks_than_one_response_may_hold_are_refused_with_what_to_do(
+    serve_lake: Serve, kind: TokenKind
+) -> None:
+    with serve_lake(batch_size=1, tokens=kind, token_bytes=2_000) as client:
+        answer = client.plan(EVENTS)
+        assert_error(answer, 400, "BadRequestException")
+        told = answer.json()["error"]["message"]
+        assert told.startswith("batch size 1: the plan-tasks of this scan exceed 2,000 bytes")
+    with serve_lake(batch_size=100, tokens=kind, token_bytes=1) as client:
+        assert len(paths(client.scan(EVENTS))) == FILES
+
+
 def test_one_scan_of_many_batches_computes_its_plan_once(serve_lake: Serve) -> None:
     with serve_lake(batch_size=1) as client:
         client.scan(EVENTS)

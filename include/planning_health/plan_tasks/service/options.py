@@ -35,6 +35,7 @@ class ServiceOptions:
         plans_at_once: whole plans and entry ranges that are computed at the same time, which bounds the memory beside
             the cache; further requests wait.
         body_bytes: largest request body.
+        token_bytes: most bytes that the plan-tasks of one response take together; a plan of more is refused.
         bearer: the token that requests must carry; ``None`` lets everyone in who reaches the socket.
 
     Raises:
@@ -48,6 +49,7 @@ class ServiceOptions:
     cache_seconds: float = CACHE_EXPIRY_SECONDS
     plans_at_once: int = 4
     body_bytes: int = 4 * MIB
+    token_bytes: int = 64 * MIB
     bearer: str | None = None
 
     def __post_init__(self) -> None:
@@ -58,6 +60,7 @@ class ServiceOptions:
             ("cache_entries", 0),
             ("plans_at_once", 1),
             ("body_bytes", 1),
+            ("token_bytes", 1),
         ):
             value = getattr(self, name)
             if value < least:

@@ -8,7 +8,7 @@ survive the filter, an entry range alone does not tell which deletes apply: such
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +34,7 @@ from planning_health.plan_tasks.token import (
     OffsetToken,
     PastTheEndError,
     RangeToken,
+    Token,
     check_table,
     decode,
     encode,
@@ -184,7 +185,7 @@ class PlanningService:
         plan_id = plan_id or self._plan_ids.add(table_identity(table.name.identifier), key, scan.scan)
         cut = batch(len(plan), self._options.batch_size)
         identity = table_identity(table.name.identifier)
-        tokens = [encode(OffsetToken(identity, offset, limit, scan.scan)) for offset, limit in cut.slices()]
+        tokens = self._encoded(OffsetToken(identity, offset, limit, scan.scan) for offset, limit in cut.slices())
         body = _completed_json(plan_id, tokens, plan.tasks_json(slice(0, cut.inline)))
         return Answer(body, cut.inline, cut.tokens, TokenKind.OFFSET, found, note)
 
@@ -192,9 +193,22 @@ class PlanningService:
         cut = entry_ranges(left.entries(), self._options.batch_size)
         inline = cut.batches[0] if cut.batches else ()
         plan = _plan_of_ranges(left, [(left.data[part.manifest], part.start, part.end) for part in inline])
-        tokens = list(_range_tokens(left, cut))
+        tokens = self._encoded(_range_tokens(left, cut))
         body = _completed_json(plan_id, tokens, plan.tasks_json(slice(None)))
         return Answer(body, len(plan), len(tokens), TokenKind.ENTRY_RANGES)
+
+    def _encoded(self, tokens: Iterable[Token]) -> list[str]:
+        """Plan-tasks of one response. Each repeats the filter, so that their size is bounded and not their number."""
+        encoded, size = [], 0
+        for token in tokens:
+            encoded.append(encode(token))
+            size += len(encoded[-1])
+            if size > self._options.token_bytes:
+                raise InputError(
+                    f"batch size {self._options.batch_size}: the plan-tasks of this scan exceed "
+                    f"{self._options.token_bytes:,} bytes; ask for fewer files, or serve larger batches"
+                )
+        return encoded
 
     def _batch(self, table: SourceTable, scan: PinnedScan, token: OffsetToken) -> Answer:
         plan, found = self._whole(table, scan)
@@ -237,11 +251,11 @@ def _plan_of_ranges(left: Survivors, ranges: Sequence[tuple[Any, int, int]]) -> 
     return build_plan(metadata, planned, left.scan.stats_field_ids)
 
 
-def _range_tokens(left: Survivors, cut: RangePlan) -> Iterator[str]:
+def _range_tokens(left: Survivors, cut: RangePlan) -> Iterator[RangeToken]:
     identity = table_identity(left.table.name.identifier)
     for parts in cut.batches[1:]:
         ranges = tuple(EntryRange(left.data[part.manifest].path, part.start, part.end) for part in parts)
-        yield encode(RangeToken(identity, left.scan.snapshot_id or 0, left.scan.scan, ranges))
+        yield RangeToken(identity, left.scan.snapshot_id or 0, left.scan.scan, ranges)
 
 
 def _completed_json(plan_id: str, tokens: Sequence[str], tasks: bytes) -> bytes:
