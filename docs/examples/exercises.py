@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planning_health.catalogs import TableName, load_pyiceberg_catalog, spark_session
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
 from planning_health.metadata.planning_times import measure_planning
 from planning_health.metadata.record_spark import load_java_table

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pyiceberg.types import DateType, IntegerType, StringType
 from tests.health.builder import DELETED, DELETES, Entry, TableBuilder
 
-from planning_health.health import SIGNALS, analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
+from planning_health.health.catalogue import SIGNALS
 from planning_health.health.lists import MANIFESTS_SHOWN
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.settings.models import TableRule
 
 DEFAULTS = resolve_thresholds(None)

@@ -8,9 +8,10 @@ import pytest
 from tests.health.test_history import NOW, ORDERS, row
 
 from planning_health.catalogs import load_pyiceberg_catalog
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
 from planning_health.health.expectations import Validator
 from planning_health.health.history import append_rows, read_history
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.identifiers import TableName
 from planning_health.metadata import record_with_pyiceberg
 from planning_health.settings.models import HistorySettings

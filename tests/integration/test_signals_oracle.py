@@ -20,9 +20,10 @@ from tests.planning.java_tables import FileMaker, JavaTable
 from tests.planning.oracle import JavaPlanner
 from tests.planning.shapes import SCHEMA, SHAPES, evolve, fill, spec_of
 
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
 from planning_health.health.dangling import dangling_deletes
 from planning_health.health.measures import Measures
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.metadata import PlanningMetadata
 from planning_health.metadata.model import DELETED
 from planning_health.planning.expressions import ALWAYS_TRUE

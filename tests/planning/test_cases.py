@@ -13,7 +13,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import BinaryType, FixedType, IcebergType, IntegerType, LongType, NestedField, StringType
 from tests.planning.pictures import File, Manifest, picture, spec
 
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.planning.expressions import Expression, Operation, or_, predicate
 from planning_health.planning.report import plan_where
 from planning_health.planning.scan import ScanPlanner, simulate_scan

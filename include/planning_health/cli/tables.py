@@ -21,7 +21,8 @@ from planning_health.cli.options import (
 from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.errors import InputError, WorkFailedError
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument, load_settings
 from planning_health.stages.measure import measure as measure_stage

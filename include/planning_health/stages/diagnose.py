@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planning_health.envelope import Envelope, Headline
-from planning_health.health import analyse, resolve_thresholds
+from planning_health.health.analysis import analyse
+from planning_health.health.thresholds import resolve_thresholds
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
