@@ -26,8 +26,7 @@ from datetime import timedelta
 from airflow.sdk import dag, task, task_group
 
 from planning_assets import MEASUREMENT, REPORT
-from planning_health.maintenance.request import MaintenanceRequest
-from planning_run import BY_TABLE, Result, conclude_run, measured_tables, step, table_step
+from planning_run import BY_TABLE, Result, conclude_run, measured_tables, step, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
 
@@ -68,7 +67,7 @@ def simulate_plan_tasks(table: str) -> Result:
 
 @task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def propose(table: str) -> Result:
-    return table_step("propose", table, request=MaintenanceRequest())
+    return table_step("propose", table)
 
 
 @task(trigger_rule="all_done")
@@ -78,7 +77,7 @@ def append_history() -> Result:
 
 @task(trigger_rule="all_done", outlets=[REPORT])
 def report() -> Result:
-    return step("report")
+    return write_report()
 
 
 @task(trigger_rule="all_done", retries=0)

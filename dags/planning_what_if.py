@@ -23,7 +23,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag, task
 
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
-from planning_run import Result, conclude_run, form_fields, planning_run, step, table_step
+from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
@@ -65,7 +65,7 @@ def what_if() -> Result:
 
 @task(trigger_rule="all_done")
 def report() -> Result:
-    return step("report")
+    return write_report()
 
 
 @task(trigger_rule="all_done", retries=0)

@@ -34,7 +34,7 @@ from maintenance_approval import MaintenanceApproval, answer_of
 from planning_assets import MAINTAINED_TABLE
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
-from planning_run import Result, conclude_run, form_fields, planning_run, step, table_step
+from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
@@ -83,7 +83,7 @@ def refuse() -> Result:
 
 @task(trigger_rule="all_done")
 def report() -> Result:
-    return step("report")
+    return write_report()
 
 
 @task(trigger_rule="all_done", retries=0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from airflow.sdk import BaseHook, get_current_context
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from planning_health.errors import InputError
@@ -65,6 +66,11 @@ def table_step(name: str, table: str, **options: Any) -> Result:
     """Runs a step for one table, ``planning_health.stages.<name>``, and ends the task as it ended."""
     with planning_run() as (settings, folder):
         return finish(_stage(name)(settings, folder, TableName.parse(table), **options))
+
+
+def write_report() -> Result:
+    """Writes the run's report, with links to the Airflow UI where its address is configured (``[api] base_url``)."""
+    return step("report", airflow_url=(conf.get("api", "base_url", fallback=None) or "").rstrip("/") or None)
 
 
 def measured_tables() -> list[str]:

@@ -345,6 +345,21 @@ def repair(home: Path, **fields: Any) -> Sample:
     return run
 
 
+def rollback(run: Sample, **fields: Any) -> None:
+    """What undid the maintenance run, in its own folder."""
+    later = Sample(run.home, run.dag_id, run.run_id, "2026-11-27T08:00:00+00:00")
+    undone = {"snapshot_id": 41, "properties": [{"key": "commit.manifest.target-size-bytes"}]}
+    later.put("rollback", ORDERS, snapshot_id=41, data=undone, **fields)
+
+
+def dry_run(home: Path) -> Sample:
+    """A maintenance run that shows its changes only."""
+    run = Sample(home, "table_maintenance", "manual__2026-11-27T09:00:00+00:00", "2026-11-27T09:01:00+00:00")
+    run.measured(ORDERS, 41, 42, 1512)
+    run.put("proposal", ORDERS, snapshot_id=41, data=proposal(ORDERS) | {"request": {"dry_run": True}})
+    return run
+
+
 def this_week(home: Path) -> Sample:
     """The run that is reported on."""
     run = Sample(home, WEEKLY, THIS_WEEK, "2026-11-30T06:02:00+00:00")

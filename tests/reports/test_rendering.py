@@ -108,7 +108,7 @@ def test_the_page_is_self_contained(model: Report) -> None:
 
 def test_every_part_of_the_report_has_its_place_on_the_page(model: Report) -> None:
     page = Page(render_html(model))
-    parts = {"attention", "better", "tables", "changes", "actions", "failed", "details", "glossary"}
+    parts = {"attention", "better", "next", "tables", "changes", "actions", "details", "glossary"}
     assert parts <= set(page.ids)
     assert {table.anchor for table in model.tables} <= set(page.ids)
 
@@ -143,6 +143,22 @@ def test_the_page_states_when_which_snapshot_and_which_version(model: Report) ->
     assert "Measured Mon 30 Nov 2026, 06:02 UTC" in html
     assert "snapshot <code>90</code>" in html
     assert f"planning-health {model.product_version}" in html
+
+
+def test_what_waits_for_a_decision_links_to_the_form_with_its_values(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    html = render_html(build_report(run.folder, airflow_url="https://airflow.example.com"))
+    assert '<a href="#next">Decide on it.</a>' in html
+    assert '<a href="https://airflow.example.com/dags/table_maintenance">' in html
+    assert "Table: lake.sales.customers; actions: rewrite_manifests; spec id: 0." in html
+
+
+def test_the_report_of_a_dry_run_says_so_in_html_and_markdown(tmp_path: Path) -> None:
+    model = build_report(sample.dry_run(tmp_path).folder)
+    assert "<h1>Maintenance (dry run): lake.sales.orders</h1>" in render_html(model)
+    markdown = render_markdown(model)
+    assert markdown.startswith("# Maintenance (dry run): lake.sales.orders\n")
+    assert "Dry run: nothing was changed." in markdown
 
 
 def test_the_same_model_gives_the_same_page(model: Report) -> None:

@@ -42,7 +42,7 @@ def test_a_table_that_could_not_be_measured_is_listed_as_failed_with_its_reason(
     broken = table(weekly, sample.BROKEN)
     assert broken.state == "failed"
     assert broken.reason == sample.BROKEN_REASON
-    assert [row.table for row in weekly.failed_tables] == [str(sample.BROKEN)]
+    assert [item.table for item in weekly.attention if item.level == "failed"] == [str(sample.BROKEN)]
 
 
 def test_attention_lists_the_most_urgent_table_first_with_the_next_step(weekly: Report) -> None:
@@ -81,6 +81,51 @@ def test_the_repaired_table_has_pictures_before_and_after(weekly: Report) -> Non
 def test_a_dry_run_is_no_action(tmp_path: Path) -> None:
     sample.repair(tmp_path, dry_run=True)
     assert build_report(sample.this_week(tmp_path).folder).actions == []
+
+
+def test_a_rollback_is_listed_and_takes_back_the_count_of_its_repair(tmp_path: Path) -> None:
+    sample.rollback(sample.repair(tmp_path))
+    model = build_report(sample.this_week(tmp_path).folder)
+    assert [(action.kind, action.state, action.succeeded) for action in model.actions] == [
+        ("rollback", "rolled_back", False),
+        ("repair", "rolled_back", False),
+    ]
+    assert model.actions[0].summary == "the table is back at snapshot 41 and 1 property set back"
+    assert model.actions[1].summary.startswith("undone 27 Nov 2026 08:00; it had made 42 → 6 manifests")
+    assert model.summary.actions == 0
+    assert "made and checked" not in model.lede
+    assert "A rollback undid 1 repair." in model.lede
+    assert not any(item.table == str(sample.ORDERS) for item in model.improvements)
+
+
+def test_a_rollback_that_failed_is_told_and_its_repair_stands(tmp_path: Path) -> None:
+    sample.rollback(sample.repair(tmp_path), status="failed", reason="snapshot 43 was committed after the run's")
+    model = build_report(sample.this_week(tmp_path).folder)
+    assert model.summary.actions == 1
+    assert "1 rollback did not succeed." in model.lede
+    (item,) = [item for item in model.attention if item.table == str(sample.ORDERS)]
+    assert (item.title, item.level) == ("A rollback did not succeed", "warning")
+
+
+def test_a_rollback_that_found_nothing_is_no_action(tmp_path: Path) -> None:
+    sample.rollback(sample.repair(tmp_path), status="skipped", reason="the run left nothing to undo")
+    assert [action.kind for action in build_report(sample.this_week(tmp_path).folder).actions] == ["repair"]
+
+
+def test_the_report_of_a_dry_run_says_so(tmp_path: Path) -> None:
+    model = build_report(sample.dry_run(tmp_path).folder)
+    assert model.title == "Maintenance (dry run): lake.sales.orders"
+    assert model.lede.startswith("Dry run: nothing was changed. Rewrite the manifests of spec 0")
+
+
+def test_a_recommendation_does_not_wait_for_a_decision(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    data = sample.proposal(sample.CUSTOMERS)
+    data["proposals"].append(data["proposals"][0] | {"action": "recommend_expire_snapshots", "params": {}})
+    run.put("proposal", sample.CUSTOMERS, data=data)
+    model = build_report(run.folder)
+    assert [proposal.runnable for proposal in table(model, sample.CUSTOMERS).proposals] == [True, False]
+    assert model.summary.proposals == 1
 
 
 @pytest.mark.parametrize(("acted_at", "told"), [("2026-11-22T09:32:00+00:00", 0), ("2026-11-26T09:32:00+00:00", 1)])

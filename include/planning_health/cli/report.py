@@ -13,7 +13,6 @@ from planning_health.cli.tables import Tables, chosen_tables
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.reports import read_report, terminal_summary
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings
@@ -34,7 +33,7 @@ TABLE_STEPS: tuple[TableStep, ...] = (
     diagnose,
     simulate_assignment,
     simulate_plan_tasks,
-    lambda settings, folder, table: propose(settings, folder, table, MaintenanceRequest()),
+    propose,
 )
 
 

@@ -171,8 +171,10 @@ def _queries(before: Sequence[Opened], after: Sequence[Opened]) -> list[dict[str
     ]
 
 
-def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, workload: Workload) -> dict[str, Any]:
-    """The proposal to rewrite one spec's manifests."""
+def rewrite_proposal(
+    request: MaintenanceRequest, decision: SpecDecision, workload: Workload, earlier: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The proposal to rewrite one spec's manifests; ``earlier`` names the rewrites that it is predicted on top of."""
     if decision.prediction is None:
         raise ValueError("only a predicted rewrite can be proposed")
     metadata, info = decision.base, decision.base.info
@@ -190,7 +192,7 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, worklo
         "undo": undo,
         "predicted": effect_of(metadata, decision.prediction.metadata, workload),
         "after_next_append": next_append,
-        "risk": _rewrite_risk(metadata, note),
+        "risk": _rewrite_risk(metadata, note, earlier),
         "params": {
             "actions": ["rewrite_manifests"],
             "spec_id": decision.spec_id,
@@ -200,8 +202,12 @@ def rewrite_proposal(request: MaintenanceRequest, decision: SpecDecision, worklo
     }
 
 
-def _rewrite_risk(metadata: PlanningMetadata, note: str) -> str:
+def _rewrite_risk(metadata: PlanningMetadata, note: str, earlier: Sequence[str]) -> str:
     parts = [
+        f"Predicted on top of: {', '.join(earlier)}. The numbers before are those that it leaves, and going back "
+        "undoes both."
+        if earlier
+        else "",
         "Metadata only: no data file is touched, and rows, files and sequence numbers are compared before and after.",
         "Undo it only while no other commit has followed: a rollback would lose that commit.",
         note,

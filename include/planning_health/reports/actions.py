@@ -1,4 +1,7 @@
-"""The actions that were taken since the last report, collected from the folders of the runs that took them."""
+"""The actions that were taken since the last report, collected from the folders of the runs that took them.
+
+A rollback lies in the folder of the run that it undoes: it is an action of its own, and the undone one counts no more.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,23 @@ from planning_health.errors import WorkFailedError
 from planning_health.reports.effects import effect, effect_sentence
 from planning_health.reports.model import Action, ActionStep
 from planning_health.reports.reading import mapping, mappings, number, text
-from planning_health.reports.wording import anchor, parse_time, state_name, visible, visible_lines
+from planning_health.reports.wording import (
+    anchor,
+    clock,
+    counted,
+    joined,
+    parse_time,
+    state_name,
+    visible,
+    visible_lines,
+)
 from planning_health.run_folder import CLI_DAG_ID, read_result
 
 MAINTENANCE_DAGS: Final = ("table_maintenance", CLI_DAG_ID)
+KINDS: Final = ("action", "rollback")
+ROLLED_BACK: Final = "rolled_back"
+"""State of a rollback that was made, and of the action that it undid."""
+
 MAX_ACTIONS: Final = 200
 
 
@@ -27,7 +43,7 @@ def actions_since(home: str, since: datetime | None, run_id: str) -> list[Action
     Dry runs are left out: they did nothing. A damaged result file is passed over: one run's trouble must not cost the
     report.
     """
-    found = [_action(result) for result in _results(home) if not mapping(result.data).get("dry_run")]
+    found = [action for taken, undone in _results(home) for action in _actions(taken, undone)]
     recent = [
         action
         for action in found
@@ -41,16 +57,70 @@ def _time(text_: str) -> float:
     return parsed.timestamp() if parsed else 0.0
 
 
-def _results(home: str) -> Iterator[ResultFile]:
+def _results(home: str) -> Iterator[tuple[ResultFile | None, ResultFile | None]]:
+    """What each run did to each table, and its rollback; one of them can be missing."""
     filesystem, root = fsspec.url_to_fs(home)
     for dag_id in MAINTENANCE_DAGS:
-        for path in sorted(filesystem.glob(f"{root.rstrip('/')}/runs/{dag_id}/*/tables/*/*/action.json")):
-            try:
-                result = read_result(home, posixpath.relpath(path, root.rstrip("/")))
-            except WorkFailedError:
-                continue
-            if result is not None and result.table:
-                yield result
+        pattern = f"{root.rstrip('/')}/runs/{dag_id}/*/tables/*/*"
+        folders = {posixpath.dirname(path) for kind in KINDS for path in filesystem.glob(f"{pattern}/{kind}.json")}
+        for folder in sorted(folders):
+            taken, undone = (
+                _read(home, posixpath.relpath(f"{folder}/{kind}.json", root.rstrip("/"))) for kind in KINDS
+            )
+            yield taken, undone
+
+
+def _read(home: str, path: str) -> ResultFile | None:
+    try:
+        result = read_result(home, path)
+    except WorkFailedError:
+        return None
+    return result if result is not None and result.table else None
+
+
+def _actions(taken: ResultFile | None, undone: ResultFile | None) -> Iterator[Action]:
+    """The action, unless it was a dry run, and what its rollback made of it."""
+    action = None if taken is None or mapping(taken.data).get("dry_run") else _action(taken)
+    if undone is None or undone.status == "skipped":
+        yield from [action] if action else []
+        return
+    yield _rollback(undone, action)
+    if action and undone.status == "ok":
+        summary = (
+            f"undone {clock(undone.created_at)}; it had made {action.summary}" if action.succeeded else action.summary
+        )
+        yield action.model_copy(
+            update={
+                "state": ROLLED_BACK,
+                "succeeded": False,
+                "undone_at": undone.created_at,
+                "summary": summary,
+                "rollback": None,
+            }
+        )
+    elif action:
+        yield action
+
+
+def _rollback(result: ResultFile, action: Action | None) -> Action:
+    data = mapping(result.data)
+    made = result.status == "ok"
+    properties = len(mappings(data.get("properties")))
+    parts = [f"the table is back at snapshot {data['snapshot_id']}"] if data.get("snapshot_id") is not None else []
+    parts += [f"{counted(properties, 'property', 'properties')} set back"] if properties else []
+    return Action(
+        table=visible(result.table),
+        anchor=anchor(text(result.table)),
+        run_id=visible(result.run_id),
+        dag_id=_dag_of(result.path),
+        started_at=result.created_at,
+        at=result.created_at,
+        state=ROLLED_BACK if made else "failed",
+        kind="rollback",
+        title=f"Rollback of: {action.title}" if action else "Rollback",
+        reason=visible(result.reason) if result.reason else None,
+        summary=joined(parts) if made else _outcome("failed", result.reason),
+    )
 
 
 def _action(result: ResultFile) -> Action:
@@ -59,7 +129,7 @@ def _action(result: ResultFile) -> Action:
     rows = effect(mapping(data.get("before")), mapping(data.get("predicted")), mapping(data.get("after")))
     succeeded = state == "done"
     steps = mappings(data.get("steps"))
-    sentence = effect_sentence(rows, measured=True) if succeeded else ""
+    told = effect_sentence(rows, measured=True) if succeeded else ""
     reason = result.reason or _failure(data)
     return Action(
         table=visible(result.table),
@@ -76,7 +146,7 @@ def _action(result: ResultFile) -> Action:
         succeeded=succeeded,
         steps=[_step(step) for step in steps],
         effect=rows,
-        summary=sentence or _outcome(state, reason),
+        summary=told or _outcome(state, reason),
         rollback=visible_lines(text(data.get("rollback"))) or None,
     )
 
@@ -131,5 +201,5 @@ def _outcome(state: str, reason: str | None) -> str:
         "verification_failed": "the check after the change failed",
         "failed": "failed",
     }
-    sentence = words.get(state, state_name(state))
-    return f"{sentence}: {visible(reason)}" if reason and state not in ("done", "no_op") else sentence
+    told = words.get(state, state_name(state))
+    return f"{told}: {visible(reason)}" if reason and state not in ("done", "no_op") else told

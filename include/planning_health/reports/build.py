@@ -30,6 +30,7 @@ from planning_health.reports.model import (
     TableReport,
 )
 from planning_health.reports.reading import mapping, text, texts
+from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
 from planning_health.reports.wording import (
     clipped,
@@ -48,7 +49,8 @@ from planning_health.run_folder import RunFolder, read_bytes, read_result
 REPORT: Final = "report"
 """Kind of the run-level result that says where a run's report lies."""
 
-SINGLE_RUNS: Final = {"table_maintenance": "Maintenance", "planning_what_if": "What if"}
+MAINTENANCE: Final = "Maintenance"
+SINGLE_RUNS: Final = {"table_maintenance": MAINTENANCE, "planning_what_if": "What if"}
 """Dags whose runs look at one table: what their report is called. It is not the report of the week."""
 
 WINDOW: Final = timedelta(days=7)
@@ -59,10 +61,14 @@ _EVIDENCE: Final = 150
 _FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
 
 
-def build_report(run_folder: RunFolder) -> Report:
+def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Report:
     """Builds the report of one run.
 
     Result files that are missing or damaged are shown as "not measured"; nothing is raised for them.
+
+    Args:
+        run_folder: the run's folder.
+        airflow_url: address of the Airflow UI, where proposals are decided; without one there are no links to it.
     """
     home = run_folder.home
     measure = read_or_none(run_folder, "measure")
@@ -94,12 +100,13 @@ def build_report(run_folder: RunFolder) -> Report:
     if previous:
         tables = _with_previous_states(tables, previous)
     changes = changes_since(previous, tables) if previous else Changes()
+    dry_run = single == MAINTENANCE and _is_dry_run(results)
     measured = sorted(table.measured_at for table in tables if table.measured_at and table.state != "failed")
     summary = _summary(tables, actions)
     created_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Report(
         scope="run" if single else "week",
-        title=f"{single}: {joined([table.table for table in tables])}"
+        title=f"{single}{' (dry run)' if dry_run else ''}: {joined([table.table for table in tables])}"
         if single
         else f"Planning health, {week(created_at)}",
         run_id=visible(run_folder.run_id),
@@ -111,12 +118,14 @@ def build_report(run_folder: RunFolder) -> Report:
         actions_since=since.isoformat() if since else None,
         previous=PreviousReport(run_id=previous.run_id, created_at=previous.created_at) if previous else None,
         summary=summary,
-        lede=_run_lede(tables) if single else _lede(summary, actions),
+        lede=_run_lede(tables, dry_run=dry_run) if single else _lede(summary, actions),
+        airflow_url=airflow_url,
         attention=_attention(tables, actions),
         improvements=improvements(tables, changes),
         changes=changes,
         tables=tables,
         actions=actions,
+        limits=limits(*(result.data(kind) for kind in ("assignment", "plan_tasks") for result in results)),
         glossary=glossary(
             (signal.signal for table in tables for signal in table.signals),
             simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
@@ -247,9 +256,17 @@ def _summary(tables: Sequence[TableReport], actions: Sequence[Action]) -> Summar
         ok=states.count("ok"),
         failed=states.count("failed"),
         not_measured=states.count("not_measured"),
-        proposals=sum(len(table.proposals) for table in tables),
-        actions=len(actions),
+        proposals=sum(proposal.runnable for table in tables for proposal in table.proposals),
+        actions=sum(action.stands for action in actions),
     )
+
+
+def _attempts(actions: Sequence[Action]) -> list[str]:
+    """What came of repairs and rollbacks, beside the repairs that stand."""
+    failed = [action.kind for action in actions if action.state in _FAILED_ACTIONS]
+    undone = sum(action.undone_at is not None for action in actions)
+    told = [f"{counted(failed.count(kind), kind)} did not succeed." for kind in dict.fromkeys(failed)]
+    return [f"A rollback undid {counted(undone, 'repair')}.", *told] if undone else told
 
 
 def _lede(summary: Summary, actions: Sequence[Action]) -> str:
@@ -277,16 +294,19 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
         made = f"{counted(len(done), 'repair')} {'was' if len(done) == 1 else 'were'} made and checked"
         told = lookup_sentence(done[0].effect)
         sentences.append(f"{made}: {told} in {done[0].table}." if told and len(done) == 1 else f"{made}.")
-    failed = [action for action in actions if action.state in _FAILED_ACTIONS]
-    if failed:
-        sentences.append(f"{counted(len(failed), 'repair')} did not succeed.")
+    sentences += _attempts(actions)
     if summary.proposals:
         wait = "waits" if summary.proposals == 1 else "wait"
         sentences.append(f"{counted(summary.proposals, 'proposal')} {wait} for a decision.")
     return " ".join(sentences)
 
 
-def _run_lede(tables: Sequence[TableReport]) -> str:
+def _is_dry_run(results: Sequence[TableResults]) -> bool:
+    """Whether a maintenance run was asked to show its changes only."""
+    return any(mapping(result.data("proposal").get("request")).get("dry_run") is True for result in results)
+
+
+def _run_lede(tables: Sequence[TableReport], *, dry_run: bool) -> str:
     """What a single run did, or what it proposes."""
     told = [f"{action.title}: {action.summary}" for table in tables for action in table.actions]
     if not told:
@@ -295,7 +315,8 @@ def _run_lede(tables: Sequence[TableReport]) -> str:
         told = [f"{proposal.title}: {proposal.summary}" for table in tables for proposal in table.proposals]
         told += [f"No proposal: {table.no_op_reason}" for table in tables if table.no_op_reason]
     failed = [f"{table.table} could not be measured: {table.reason}" for table in tables if table.state == "failed"]
-    return " ".join(sentence(text_.removesuffix(": ")) for text_ in [*told, *failed])
+    begin = ["Dry run: nothing was changed."] if dry_run else []
+    return " ".join([*begin, *(sentence(text_.removesuffix(": ")) for text_ in [*told, *failed])])
 
 
 def _attention(tables: Sequence[TableReport], actions: Sequence[Action]) -> list[Attention]:
@@ -316,6 +337,8 @@ def _attention(tables: Sequence[TableReport], actions: Sequence[Action]) -> list
 def _failed_action(action: Action) -> Attention:
     serious = action.state == "verification_failed"
     step = "Look at the run's log, then start the maintenance again."
+    if action.kind == "rollback":
+        step = "Read the reason: a rollback is refused once somebody else has changed the table."
     if serious:
         step = "Do not write to the table until the check's reason is understood"
         step += f"; to go back: {action.rollback}" if action.rollback else "."
@@ -323,7 +346,7 @@ def _failed_action(action: Action) -> Attention:
         table=action.table,
         anchor=action.anchor,
         level="critical" if serious else "warning",
-        title="A repair changed the table, and its check failed" if serious else "A repair did not succeed",
+        title="A repair changed the table, and its check failed" if serious else f"A {action.kind} did not succeed",
         evidence=action.summary,
         next_step=visible(step),
     )

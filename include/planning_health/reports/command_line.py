@@ -1,4 +1,4 @@
-"""How a proposal is run from the command line, with the guards and the verification around it."""
+"""How a proposal is run, with the guards and the verification around it: by the form, or from the command line."""
 
 from __future__ import annotations
 
@@ -25,6 +25,20 @@ def maintain_command(table: str, params: Mapping[str, Any]) -> str:
     else:
         words.append("--no-rewrite")
     return shlex.join([*words, "--apply"])
+
+
+def form_values(table: str, params: Mapping[str, Any]) -> str:
+    """What to fill into the maintenance form for a proposal; empty for one that the product only recommends."""
+    if not texts(params.get("actions")):
+        return ""
+    chosen = {name: value for name, value in {"table": table, **params}.items() if value not in (None, "", [], {})}
+    return "; ".join(f"{name.replace('_', ' ')}: {_value(value)}" for name, value in chosen.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {item}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _properties(params: Mapping[str, Any]) -> Iterator[str]:

@@ -81,6 +81,7 @@ def table_figures(
         fields=fields,
         columns=column_figure(pictures[-1].health) if pictures else None,
         assignment=assignment_figure(assignment or {}),
+        affinity=affinity_figure(mapping((assignment or {}).get("affinity"))),
         plan_tasks=plan_tasks_figure(plan_tasks or {}),
     )
 
@@ -316,6 +317,46 @@ def _load_panel(title: str, loads: Sequence[Number], other: Sequence[Number]) ->
         for rank, load in enumerate(loads[:MAX_TASKS], start=1)
     ]
     return BarPanel(title=title, bars=bars)
+
+
+def affinity_figure(data: Mapping[str, Any]) -> BarFigure | None:
+    """Bytes read at their home worker, now and after a worker leaves or joins, and each worker's preferred tasks."""
+    preferred = {visible(worker): whole(count) or 0 for worker, count in mapping(data.get("preferred")).items()}
+    home = number(mapping(data.get("home")).get("fraction"))
+    if len(preferred) < 2 or home is None:
+        return None
+    leaves, joins = mapping(data.get("one_leaves")), mapping(data.get("one_joins"))
+    shares = [
+        (f"now, {counted(len(preferred), 'worker')}", home),
+        *_shares_after("one leaves", leaves),
+        *_shares_after("one joins", joins),
+    ]
+    fullest = max(preferred.values()) or 1
+    most = sorted(preferred.items(), key=lambda item: (-item[1], item[0]))[:MAX_TASKS]
+    caption = (
+        "Affinity routing makes one worker the home of each file, and runs a task where most of its bytes are at home: "
+        f"{percentage(home)} of the bytes are then read at their home. When a worker leaves or joins, some files get a "
+        "new home; “old homes” counts the bytes that are still read where they were at home before."
+    )
+    if len(preferred) > MAX_TASKS:
+        caption += f" The {MAX_TASKS} workers that most tasks prefer are shown."
+    bars = [LabelledBar(label=name, value=percentage(share), share=round(share, 4)) for name, share in shares]
+    workers = [
+        LabelledBar(label=worker, value=counted(count, "task"), share=round(count / fullest, 4))
+        for worker, count in most
+    ]
+    panels = [
+        BarPanel(title="Bytes read at home", bars=bars),
+        BarPanel(title="Tasks that prefer a worker", bars=workers),
+    ]
+    return BarFigure(kind="affinity", title="Files and their home workers", panels=panels, caption=caption)
+
+
+def _shares_after(told: str, change: Mapping[str, Any]) -> list[tuple[str, Number]]:
+    """Bytes at the homes of before and of after one change of the workers; nothing where it was not simulated."""
+    homes = (("old homes", "at_old_home"), ("new homes", "share"))
+    found = [(f"{told}: {name}", number(mapping(change.get(key)).get("fraction"))) for name, key in homes]
+    return [(label, share) for label, share in found if share is not None]
 
 
 def plan_tasks_figure(data: Mapping[str, Any]) -> BarFigure | None:

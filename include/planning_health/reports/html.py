@@ -16,6 +16,7 @@ from planning_health.reports.wording import (
     counted,
     day,
     moment,
+    of_total,
     plain_number,
     quantity,
     relative,
@@ -95,7 +96,7 @@ def _environment() -> Environment:
         counted=counted,
         day=day,
         moment=moment,
-        of_total=_of_total,
+        of_total=of_total,
         percent=_percent,
         quantity=quantity,
         relative=relative,
@@ -130,12 +131,6 @@ def _row_pitch(rows: int) -> float:
 
 def _rounded(value: Number | None) -> str:
     return NOT_MEASURED if value is None else plain_number(round(value, 1))
-
-
-def _of_total(value: int | None, total: int | None) -> str:
-    if value is None:
-        return NOT_MEASURED
-    return plain_number(value) if total is None else f"{plain_number(value)} of {plain_number(total)}"
 
 
 def _short_unit(unit: str) -> str:

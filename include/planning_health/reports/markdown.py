@@ -11,6 +11,7 @@ from planning_health.reports.wording import (
     change,
     day,
     moment,
+    of_total,
     quantity,
     relative,
     sentence,
@@ -70,13 +71,15 @@ def render_markdown(report: Report) -> str:
         [f"# {escape(report.title)}"],
         [f"**{escape(report.lede)}**"] if report.lede else [],
         *(overview if report.whole_week else []),
+        _section("What the queries make planning read", [] if report.whole_week else _queries(report)),
         _section("What if", [line for table in report.tables for line in _alternatives(table)]),
+        _section(
+            "The heaviest query, shared among tasks and handed out by a server",
+            [line for table in report.tables for line in _simulations(table, whole=not report.whole_week)],
+        ),
         _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
         _section("Actions taken", [_action(action) for action in report.actions]),
-        _section(
-            "Tables that could not be measured",
-            [f"- {code(table.table)}: {escape(sentence(table.reason))}" for table in report.failed_tables],
-        ),
+        _section("What the simulations cannot say", [f"- {escape(limit)}" for limit in report.limits]),
         _section("What the words mean", [f"- **{escape(g.term)}**: {escape(g.meaning)}" for g in report.glossary]),
         [f"planning-health {escape(report.product_version)}, run {code(report.run_id)}"],
     ]
@@ -97,7 +100,7 @@ def _compared(report: Report) -> str:
     measured = f"Measured {moment(report.measured_from)}. " if report.measured_from else ""
     if report.previous is None:
         return f"{measured}This is the first report."
-    return f"{measured}Compared with the report of {day(report.previous.created_at)}."
+    return f"{measured}Compared with the report of {moment(report.previous.created_at)}."
 
 
 def _attention(report: Report) -> list[str]:
@@ -130,6 +133,33 @@ def _changes(report: Report) -> list[str]:
         f"- {code(n.table)}: {escape(n.label)} {change(n.before, n.after, n.unit)} ({relative(n.before, n.after)})"
         for n in changes.numbers
     ]
+    return lines
+
+
+def _queries(report: Report) -> list[str]:
+    """What planning each query reads, as a single run looks at one table."""
+    return [
+        f"- {code(table.table)}: {escape(query.name)}{' (heaviest)' if query.heaviest else ''}: manifests "
+        f"{of_total(query.manifests_opened, query.manifests_total)}, data files "
+        f"{of_total(query.files_result, query.files_total)}, metadata {quantity(query.metadata_bytes, 'bytes')}"
+        + (f"; {escape(query.note)}" if query.note else "")
+        for table in report.tables
+        for query in table.queries
+    ]
+
+
+def _simulations(table: TableReport, *, whole: bool) -> list[str]:
+    """One line a simulation; all its rows and notes when a single run was about it."""
+    lines = []
+    for item in table.simulations:
+        lines.append(f"- {code(table.table)}: {escape(sentence(item.text if whole else item.summary))}")
+        if whole:
+            lines += [
+                f"  - {escape(row[0])}: "
+                + escape("; ".join(map(": ".join, zip(item.columns[1:], row[1:], strict=True))))
+                for row in item.rows
+            ]
+            lines += [f"  - {escape(sentence(note))}" for note in item.notes]
     return lines
 
 

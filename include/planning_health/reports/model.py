@@ -130,6 +130,12 @@ class Proposal(_Part):
     undo: list[str] = Field(default_factory=list)
     effect: list[Comparison] = Field(default_factory=list)
     summary: str = ""
+    form: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        """Whether maintenance can run it; the others are recommended only."""
+        return bool(self.run_command)
 
 
 class AlternativeReads(_Part):
@@ -151,6 +157,18 @@ class Alternative(_Part):
     summary: str = ""
 
 
+class Simulation(_Part):
+    """A simulation of the heaviest query as a small table: its rows are ready to be shown."""
+
+    kind: Literal["assignment", "plan_tasks"]
+    title: str
+    text: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str] = Field(default_factory=list)
+    summary: str
+
+
 class ActionStep(_Part):
     """One step of an action."""
 
@@ -161,7 +179,7 @@ class ActionStep(_Part):
 
 
 class Action(_Part):
-    """Something that was done to a table since the last report."""
+    """Something that was done to a table since the last report; a rollback is an action that undoes another."""
 
     table: str
     anchor: str
@@ -172,11 +190,18 @@ class Action(_Part):
     state: str
     title: str
     reason: str | None = None
+    kind: Literal["repair", "rollback"] = "repair"
     succeeded: bool = False
+    undone_at: str | None = None
     steps: list[ActionStep] = Field(default_factory=list)
     effect: list[Comparison] = Field(default_factory=list)
     summary: str = ""
     rollback: str | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether this is a repair that nobody has undone."""
+        return self.kind == "repair" and self.undone_at is None
 
 
 class Tick(_Part):
@@ -262,9 +287,9 @@ class BarPanel(_Part):
 
 
 class BarFigure(_Part):
-    """Labelled bars: bytes by column, bytes per task, plans by number of replicas."""
+    """Labelled bars: bytes by column, bytes per task, bytes at home, plans by number of replicas."""
 
-    kind: Literal["columns", "assignment", "plan_tasks"]
+    kind: Literal["columns", "assignment", "affinity", "plan_tasks"]
     title: str
     panels: list[BarPanel]
     caption: str
@@ -284,12 +309,13 @@ class Figures(_Part):
     fields: list[FieldFigures] = Field(default_factory=list)
     columns: BarFigure | None = None
     assignment: BarFigure | None = None
+    affinity: BarFigure | None = None
     plan_tasks: BarFigure | None = None
 
     @property
     def has_bars(self) -> bool:
         """Whether there is a figure beside those of the partition fields."""
-        return bool(self.columns or self.assignment or self.plan_tasks)
+        return bool(self.columns or self.assignment or self.affinity or self.plan_tasks)
 
 
 class FailedExpectation(_Part):
@@ -323,6 +349,7 @@ class TableReport(_Part):
     queries: list[QueryCost] = Field(default_factory=list)
     proposals: list[Proposal] = Field(default_factory=list)
     alternatives: list[Alternative] = Field(default_factory=list)
+    simulations: list[Simulation] = Field(default_factory=list)
     no_op_reason: str | None = None
     actions: list[Action] = Field(default_factory=list)
     failed_expectations: list[FailedExpectation] = Field(default_factory=list)
@@ -450,19 +477,16 @@ class Report(_Part):
     previous: PreviousReport | None = None
     summary: Summary
     lede: str
+    airflow_url: str | None = None
     attention: list[Attention] = Field(default_factory=list)
     improvements: list[Improvement] = Field(default_factory=list)
     changes: Changes = Changes()
     tables: list[TableReport] = Field(default_factory=list)
     actions: list[Action] = Field(default_factory=list)
+    limits: list[str] = Field(default_factory=list)
     glossary: list[GlossaryEntry] = Field(default_factory=list)
 
     @property
     def whole_week(self) -> bool:
         """Whether this is the report of the week, and not one on a single run."""
         return self.scope == "week"
-
-    @property
-    def failed_tables(self) -> list[TableReport]:
-        """The tables that could not be measured."""
-        return [table for table in self.tables if table.state == "failed"]

@@ -10,7 +10,7 @@ from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.reports.alternatives import alternatives
-from planning_health.reports.command_line import maintain_command
+from planning_health.reports.command_line import form_values, maintain_command
 from planning_health.reports.effects import effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
 from planning_health.reports.model import (
@@ -31,6 +31,7 @@ from planning_health.reports.model import (
     TableReport,
 )
 from planning_health.reports.reading import level, mapping, mappings, number, text, texts, whole
+from planning_health.reports.simulations import simulations
 from planning_health.reports.wording import anchor, counted, plain_number, quantity, visible, visible_lines
 from planning_health.run_folder import RunFolder
 
@@ -131,6 +132,7 @@ def table_report(
             for index, item in enumerate(mappings(results.data("proposal").get("proposals")))
         ],
         alternatives=alternatives(results.data("what_if")),
+        simulations=simulations(results.data("assignment"), results.data("plan_tasks")),
         no_op_reason=visible(results.data("proposal").get("no_op_reason") or "") or None,
         actions=list(actions),
         failed_expectations=failed_expectations,
@@ -236,7 +238,14 @@ def _range_text(found: Mapping[str, Any]) -> str:
 
 def _queries(planning: Mapping[str, Any]) -> list[QueryCost]:
     heaviest = planning.get("heaviest")
-    return [_query(item, heaviest) for item in mappings(planning.get("predicates"))]
+    return [_query(item, heaviest) for item in mappings(planning.get("predicates"))] + [
+        QueryCost(
+            name=visible(text(item.get("name"))),
+            where=visible(text(item.get("where"))),
+            note=f"not planned: {visible(text(item.get('reason')))}",
+        )
+        for item in mappings(planning.get("not_planned"))
+    ]
 
 
 def _query(item: Mapping[str, Any], heaviest: Any) -> QueryCost:
@@ -279,6 +288,7 @@ def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
         undo=[visible_lines(command) for command in texts(item.get("undo"))],
         effect=rows,
         summary=effect_sentence(rows, measured=False),
+        form=visible(form_values(table, params)),
     )
 
 

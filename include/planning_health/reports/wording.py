@@ -89,6 +89,13 @@ def quantity(value: Number | None, unit: str = "") -> str:
     return f"{plain_number(value)} {singular}"
 
 
+def of_total(value: int | None, total: int | None) -> str:
+    """``3 of 42``; the total is left out when it is not known."""
+    if value is None:
+        return NOT_MEASURED
+    return plain_number(value) if total is None else f"{plain_number(value)} of {plain_number(total)}"
+
+
 def change(before: Number | None, after: Number | None, unit: str = "") -> str:
     """``42 → 4``; a value that was not measured is said to be so."""
     return f"{quantity(before, unit)} → {quantity(after, unit)}"

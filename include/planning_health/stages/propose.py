@@ -8,6 +8,7 @@ from typing import Any
 from planning_health.envelope import Envelope
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.maintenance.answers import by_urgency
 from planning_health.maintenance.properties import plan_properties
 from planning_health.maintenance.proposals import (
     decide_specs,
@@ -31,27 +32,32 @@ HEALTH = "health"
 
 
 def propose(
-    settings: SettingsDocument, run_folder: RunFolder, table: TableName, request: MaintenanceRequest
+    settings: SettingsDocument, run_folder: RunFolder, table: TableName, request: MaintenanceRequest | None = None
 ) -> Envelope:
     """Proposes the requested actions from the run's measurement, and what its diagnosis recommends beside them.
 
     A request that does not fit the table (an unknown column, mode, spec or sort field) gives status ``failed`` with
-    every fault named.
+    every fault named. Without a request nobody has asked: a rewrite is then proposed only when it answers a finding.
     """
     health = run_folder.read_result(HEALTH, table)
-    findings = health.data["findings"] if health is not None and health.status == "ok" else []
+    diagnosed = health is not None and health.status == "ok"
+    findings = health.data["findings"] if health is not None and diagnosed else []
     rule = settings.rule_for(table)
+    asked = request or MaintenanceRequest()
 
     def work(metadata: PlanningMetadata) -> Outcome:
         workload = Workload.of(metadata, rule.queries if rule else [])
-        proposals, reasons, effect = _requested(metadata, request, workload)
-        further = [] if request.sets_properties else _statistics(metadata, findings, workload)
+        proposals, reasons, effect = _requested(metadata, asked, workload)
+        if request is None and diagnosed and not any(item["answers"] for item in by_urgency(proposals, findings)):
+            reasons = [f"no finding asks for it ({item['why']})" for item in proposals] + reasons
+            proposals, effect = [], effect_of(metadata, metadata, workload)
+        further = [] if asked.sets_properties else _statistics(metadata, findings, workload)
         further += recommendations(metadata, findings)
         return Outcome(
             headline={"proposals": len(proposals), "recommendations": len(further), **headline_of(effect)},
             data={
-                "request": request.model_dump(),
-                "proposals": [*proposals, *further],
+                "request": asked.model_dump(),
+                "proposals": by_urgency([*proposals, *further], findings),
                 "predicted": effect,
                 "no_op_reason": None if proposals else "; ".join(reasons),
                 "left_alone": reasons,
@@ -77,7 +83,8 @@ def _requested(
             reasons.append("the table is empty")
         for decision in decide_specs(metadata, request, workload):
             if decision.worthwhile and decision.prediction is not None:
-                proposals.append(rewrite_proposal(request, decision, workload))
+                earlier = [item["title"] for item in proposals if item["action"] == "rewrite_manifests"]
+                proposals.append(rewrite_proposal(request, decision, workload, earlier))
                 state = decision.prediction.metadata
             else:
                 reasons.append(decision.reason)

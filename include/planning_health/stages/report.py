@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from datetime import timedelta
 from typing import Final
 
 import fsspec
 
 from planning_health.envelope import Envelope
+from planning_health.pages.trend import remember
 from planning_health.reports import Report, build_report, read_report, render_html, render_markdown
 from planning_health.reports.build import REPORT
 from planning_health.reports.wording import parse_time
@@ -18,19 +20,23 @@ KIND: Final = REPORT
 LATEST: Final = "reports/latest"
 
 
-def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
+def report(settings: SettingsDocument, run_folder: RunFolder, *, airflow_url: str | None = None) -> Envelope:
     """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
 
     A weekly (or command line) run's report is also copied to ``reports/<ISO week>-<run key>/`` and, when no later
     measurement was reported yet, to ``reports/latest/``; a run that is repeated overwrites its own copies. The report
-    of a maintenance or what-if run stays in its folder.
+    of a maintenance or what-if run stays in its folder. The run's trend file is written for the pages.
+
+    Args:
+        settings: the settings.
+        run_folder: the run's folder.
+        airflow_url: address of the Airflow UI, for links to the form where proposals are decided.
 
     Returns:
         The envelope with the headline numbers. The result's data names the folders, relative to ``home``; the model
         itself is ``report/report.json``.
     """
-    del settings  # every step has the same signature; the report needs the run's results only
-    model = build_report(run_folder)
+    model = build_report(run_folder, airflow_url=airflow_url)
     files = {
         "index.html": render_html(model).encode(),
         "report.md": render_markdown(model).encode(),
@@ -44,6 +50,7 @@ def report(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     for folder in folders:
         for name, content in files.items():
             write_bytes(f"{run_folder.home.rstrip('/')}/{folder}/{name}", content)
+    remember(run_folder, model, published or own, timedelta(days=settings.retention.history_days))
     summary = model.summary
     return run_folder.write_result(
         KIND,
