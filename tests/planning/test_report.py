@@ -29,7 +29,9 @@ from planning_health.planning.predicates import parse_where
 from planning_health.planning.report import plan_document
 from planning_health.planning.scan import ScanPlanner
 from planning_health.run_folder import RunFolder
-from planning_health.settings import SettingsDocument
+from planning_health.settings import Query, SettingsDocument, TableRule
+from planning_health.stages.conclude import conclude
+from planning_health.stages.heaviest_query import heaviest_query
 from planning_health.stages.simulate_planning import simulate_planning
 
 if TYPE_CHECKING:
@@ -165,12 +167,41 @@ def test_without_queries_the_step_asks_what_the_partitioning_invites(settings: S
     assert result.data["costs"]["measured"]["manifests"] == 3
 
 
-def test_a_query_that_does_not_fit_the_table_fails_the_step_with_its_reason(settings: SettingsDocument) -> None:
+def with_queries(settings: SettingsDocument, *wheres: str) -> SettingsDocument:
+    queries = [Query(name=f"q{number}", where=where) for number, where in enumerate(wheres)]
+    return settings.model_copy(update={"tables": [TableRule(match="lake.*", queries=queries)]})
+
+
+def test_a_query_that_does_not_fit_one_of_the_rules_tables_is_left_out_with_its_reason(
+    settings: SettingsDocument,
+) -> None:
     folder = recorded(settings)
     (table,) = folder.tables()
-    rule = settings.tables[0].model_copy(
-        update={"queries": [settings.tables[0].queries[0].model_copy(update={"where": "x = 1"})]}
-    )
-    envelope = simulate_planning(settings.model_copy(update={"tables": [rule]}), folder, table)
+    asked = with_queries(settings, "x = 1", "d = DATE'1970-01-02'", "d > 'no date'")
+    envelope = simulate_planning(asked, folder, table)
+    assert (envelope.status, envelope.headline["queries"], envelope.headline["not_planned"]) == ("ok", 1, 2)
+    data = folder.require_result("planning", table).data
+    assert (data["heaviest"], data["queries_are_defaults"]) == ("q1", False)
+    assert [(query["name"], query["where"]) for query in data["not_planned"]] == [
+        ("q0", "x = 1"),
+        ("q2", "d > 'no date'"),
+    ]
+    assert "'x'" in data["not_planned"][0]["reason"]
+    assert conclude(asked, folder, expected=["planning"]).status == "ok"
+    assert heaviest_query(asked, folder, table).name == "q1"
+
+
+def test_where_no_configured_query_fits_the_partitioning_is_asked(settings: SettingsDocument) -> None:
+    folder = recorded(settings)
+    (table,) = folder.tables()
+    envelope = simulate_planning(with_queries(settings, "x = 1"), folder, table)
+    assert (envelope.headline["queries"], envelope.headline["not_planned"]) == (2, 1)
+    assert folder.require_result("planning", table).data["queries_are_defaults"]
+
+
+def test_a_query_that_is_not_sql_fails_the_step_and_is_named(settings: SettingsDocument) -> None:
+    folder = recorded(settings)
+    (table,) = folder.tables()
+    envelope = simulate_planning(with_queries(settings, "d = DATE'1970-01-02'", "d = = 3"), folder, table)
     assert envelope.status == "failed"
-    assert "unknown column 'x'" in str(envelope.reason)
+    assert "'d = = 3' is not valid Spark SQL" in str(envelope.reason)

@@ -17,7 +17,7 @@ from planning_health.cli.options import (
     Where,
     metrics_modes,
 )
-from planning_health.cli.output import print_json, print_table, say
+from planning_health.cli.output import errors, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.errors import InputError, first_problem
 from planning_health.planning.scan import ScanPlanner
@@ -62,9 +62,12 @@ def what_if(
     document = load_settings(settings)
     metadata = read_table(document, table, where or [], snapshot_id, ref, columns=request.spec_columns)
     queries = [Query(name=text, where=text) for text in where or ()]
-    found = what_if_document(
-        metadata, queries or queries_of(document, metadata.info.name, ScanPlanner(metadata)), request
-    )
+    if not queries:
+        configured = queries_of(document, metadata.info.name, ScanPlanner(metadata))
+        queries = configured.planned
+        for query in configured.not_planned:
+            say(f"query {query.name!r} is not planned: {query.reason}", to=errors, wrap=True)
+    found = what_if_document(metadata, queries, request)
     if as_json:
         print_json({"table": str(metadata.info.name), "snapshot_id": metadata.info.snapshot_id, **found})
         return

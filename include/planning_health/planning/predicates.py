@@ -154,6 +154,16 @@ def columns_in(where: str) -> frozenset[str]:
         return frozenset()
 
 
+def check_syntax(where: str) -> None:
+    """Check that a WHERE clause can be parsed, whatever table it is about.
+
+    Raises:
+        InputError: it cannot; the message quotes it.
+    """
+    with _faults_as_input_errors(where):
+        _parse(where)
+
+
 def _parse(where: str) -> exp.Expression:
     try:
         trees = sqlglot.parse(_with_escaped_quotes(where), dialect="spark")

@@ -31,8 +31,8 @@ class HeaviestQuery:
 def heaviest_query(settings: SettingsDocument, run_folder: RunFolder, table: TableName) -> HeaviestQuery:
     """Chooses the query of a table that the simulations are about.
 
-    The one that this run's planning simulation calls heaviest; else the configured one of the largest weight; else a
-    read of the whole table.
+    The one that this run's planning simulation calls heaviest; else, without such a result, the configured one of the
+    largest weight; else a read of the whole table.
     """
     result = run_folder.read_result(PLANNING, table)
     data: Any = result.data if result is not None and isinstance(result.data, dict) else {}
@@ -40,7 +40,7 @@ def heaviest_query(settings: SettingsDocument, run_folder: RunFolder, table: Tab
         if predicate["name"] == data.get("heaviest"):
             return HeaviestQuery(predicate["name"], predicate["where"])
     rule = settings.rule_for(table)
-    if rule and rule.queries:
+    if rule and rule.queries and "predicates" not in data:  # else none of them fits the table
         query = max(rule.queries, key=lambda query: query.weight)
         return HeaviestQuery(query.name, query.where)
     return HeaviestQuery(WHOLE_TABLE, None)

@@ -103,7 +103,7 @@ def _planning_times(
         planner = ScanPlanner(metadata)
         filters = [
             (query.name, to_iceberg_json(plan_where(planner, query.where).filter))
-            for query in queries_of(settings, name, planner)
+            for query in queries_of(settings, name, planner).planned
         ]
         return [time.as_json() for time in measure_planning(spark, java_table, filters)]
     except Exception as error:  # a time that could not be taken is not measured; the recording stands

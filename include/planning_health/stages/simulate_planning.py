@@ -13,7 +13,7 @@ from planning_health.planning.report import plan_where, predicate_document
 from planning_health.planning.scan import ScanPlanner
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
-from planning_health.stages.queries import configured_queries, queries_of
+from planning_health.stages.queries import queries_of
 from planning_health.stages.table_stage import MEASUREMENT, Outcome, run_table_stage
 
 KIND = "planning"
@@ -23,7 +23,8 @@ def simulate_planning(settings: SettingsDocument, run_folder: RunFolder, table: 
     """Simulates planning each configured query of a table, or those that its partitioning invites.
 
     The result's data holds ``predicates`` (the ``plan`` document of each query, with its name, weight and, where it was
-    measured, Iceberg's own planning time and counters),
+    measured, Iceberg's own planning time and counters), ``not_planned`` (the configured queries that do not fit the
+    table, with the reason; they are no failure),
     ``heaviest`` (the name of the query that opens most manifests, weighted; ties by files) and the cost models.
 
     Args:
@@ -41,21 +42,21 @@ def _outcome(
     settings: SettingsDocument, table: TableName, metadata: PlanningMetadata, measured: Mapping[str, Any]
 ) -> Outcome:
     planner = ScanPlanner(metadata)
-    predicates = [
-        _predicate(planner, query) | {"measured": measured.get(query.name)}
-        for query in queries_of(settings, table, planner)
-    ]
+    queries = queries_of(settings, table, planner)
+    predicates = [_predicate(planner, query) | {"measured": measured.get(query.name)} for query in queries.planned]
     heaviest = max(predicates, key=_burden, default=None)
     share = _share_opened(predicates)
     costs = cost_document(metadata, share)
     data = {
-        "queries_are_defaults": not configured_queries(settings, table),
+        "queries_are_defaults": queries.are_defaults,
         "predicates": predicates,
+        "not_planned": [query.as_json() for query in queries.not_planned],
         "heaviest": heaviest["name"] if heaviest else None,
         "cost_model": cost_sentence(costs),
         "costs": costs,
     }
-    return Outcome(_headline(predicates, heaviest, share), data)
+    headline = _headline(predicates, heaviest, share) | {"not_planned": len(queries.not_planned)}
+    return Outcome(headline, data)
 
 
 def _predicate(planner: ScanPlanner, query: Query) -> dict[str, Any]:

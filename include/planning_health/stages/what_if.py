@@ -61,13 +61,17 @@ class WhatIfRequest(BaseModel):
 def what_if(settings: SettingsDocument, run_folder: RunFolder, table: TableName, request: WhatIfRequest) -> Envelope:
     """Predicts what each of the table's queries reads as it is and after each alternative; changes nothing.
 
-    The result's data is that of :func:`what_if_document`. An alternative that does not fit the table (an unknown
-    column, mode, transform or sort field) gives status ``failed`` with the reason.
+    The result's data is that of :func:`what_if_document`, and ``not_planned`` as in the planning result. An alternative
+    that does not fit the table (an unknown column, mode, transform or sort field), and queries of which none does, give
+    status ``failed`` with the reason.
     """
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        data = what_if_document(metadata, queries_of(settings, table, ScanPlanner(metadata)), request)
-        return Outcome(_headline(data), data)
+        queries = queries_of(settings, table, ScanPlanner(metadata))
+        if queries.not_planned and queries.are_defaults:  # nothing of what was asked for can be answered
+            raise InputError("; ".join(query.reason for query in queries.not_planned))
+        data = what_if_document(metadata, queries.planned, request)
+        return Outcome(_headline(data), data | {"not_planned": [query.as_json() for query in queries.not_planned]})
 
     return run_table_stage(run_folder, table, KIND, work)
 
