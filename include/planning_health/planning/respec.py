@@ -7,6 +7,9 @@ The model of how rows spread, stated so that its predictions can be checked:
   the null partition. A file without bounds is spread over all partitions that the other files make.
 * The writer gathers each partition's rows and fills files up to ``write.target-file-size-bytes``. All files of one
   partition have its bounds.
+* The part of a file that goes to a partition is so many rows, each as likely anywhere between the file's bounds as
+  elsewhere, whatever its other columns hold; so the bounds of numbers and times are drawn
+  (``planning_health.planning.drawn_bounds``). Other types keep the widest bounds of the parts.
 * Manifests hold the files in the order of their partitions, as ``rewrite_manifests`` would leave them, up to
   ``commit.manifest.target-size-bytes``, with the bytes that an entry takes among others of today's.
 """
@@ -22,7 +25,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyiceberg.conversions import to_bytes
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import (
@@ -48,12 +50,11 @@ from planning_health.errors import InputError
 from planning_health.metadata.model import DATA, DELETED, MANIFESTS_SCHEMA, PlanningMetadata, TableInfo, files_schema
 from planning_health.metadata.single_values import decode
 from planning_health.planning.comparable import Ints, Mask
+from planning_health.planning.drawn_bounds import NUMBER_TYPES, Floats, drawn_extremes, numbers
 from planning_health.planning.expressions import ReferenceResolver
 from planning_health.planning.manifest_size import header_bytes
 from planning_health.planning.sql_constants import Interval, add_interval
 from planning_health.planning.transforms import result_type, transform_function
-
-Floats = NDArray[np.float64]
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _NANOS = (TimestampNanoType, TimestamptzNanoType)
@@ -339,15 +340,13 @@ def _files(live: pa.Table, axes: list[_Axis], info: TableInfo, target: int, spec
     for field_id in sorted(info.recorded_field_ids):
         if field_id in info.schema.field_ids:
             statistics = _Statistics(live, field_id, info.schema.find_type(field_id), pieces, owner, len(partitions))
-            axis_codes = next(
-                ((axis, partitions[:, i]) for i, axis in enumerate(axes) if _is_clipping(axis, field_id)), None
+            time_axes = (
+                (axis, codes)
+                for axis, codes in zip(axes, pieces.codes, strict=True)
+                if isinstance(axis, _TimeAxis) and axis.column.field_id == field_id
             )
-            columns |= statistics.columns(of_file, np.repeat(number, number), axis_codes)
+            columns |= statistics.columns(of_file, np.repeat(number, number), next(time_axes, None))
     return columns
-
-
-def _is_clipping(axis: _Axis, field_id: int) -> bool:
-    return isinstance(axis, _TimeAxis) and axis.column.field_id == field_id
 
 
 def _raw_partition(codes: Ints, axes: list[_Axis], info: TableInfo, spec: PartitionSpec) -> list[bytes | None]:
@@ -360,75 +359,90 @@ def _raw_partition(codes: Ints, axes: list[_Axis], info: TableInfo, spec: Partit
 
 
 class _Statistics:
-    """One column's statistics in each new partition: the extremes of the parts, the sums of their counts."""
+    """One column's statistics in each new partition: what its parts bring along."""
 
     def __init__(
         self, live: pa.Table, field_id: int, kind: IcebergType, pieces: _Pieces, owner: Ints, partitions: int
     ) -> None:
         self._field_id, self._kind = field_id, kind
+        self._pieces, self._owner, self._partitions = pieces, owner, partitions
         self._counts = {
-            name: self._sum(live[f"{name}.{field_id}"], pieces, owner, partitions)
+            name: self._sum(live[f"{name}.{field_id}"])
             for name in ("value_count", "null_value_count", "nan_value_count")
         }
+        nulls = np.asarray(live[f"null_value_count.{field_id}"].fill_null(0).to_numpy(), dtype=np.float64)
+        self._valued = np.maximum(0, np.asarray(live["record_count"].to_numpy(), dtype=np.float64) - nulls)
         lower, upper = live[f"lower_bound.{field_id}"].to_pylist(), live[f"upper_bound.{field_id}"].to_pylist()
-        self._values = [decode(raw, kind) for raw in (*lower, *upper)]
-        ranks, self._by_rank = _ranks(self._values)
-        low, high = ranks[: len(lower)], ranks[len(lower) :]
-        self._low = self._extreme(low, pieces, owner, partitions, np.minimum)
-        self._high = self._extreme(high, pieces, owner, partitions, np.maximum)
+        self._lower, self._upper = [decode(raw, kind) for raw in lower], [decode(raw, kind) for raw in upper]
 
-    @staticmethod
-    def _sum(column: Any, pieces: _Pieces, owner: Ints, partitions: int) -> tuple[Floats, Mask]:
+    def _sum(self, column: Any) -> tuple[Floats, Mask]:
         known = np.asarray(column.is_valid().to_numpy(), dtype=np.bool_)
         values = np.asarray(column.fill_null(0).to_numpy(), dtype=np.float64)
-        weights = pieces.share * values[pieces.file]
-        total: Floats = np.asarray(np.bincount(owner, weights, partitions), dtype=np.float64)
-        unknown = np.bincount(owner, weights=~known[pieces.file], minlength=partitions) > 0
-        return total, ~unknown
+        weights = self._pieces.share * values[self._pieces.file]
+        total: Floats = np.asarray(np.bincount(self._owner, weights, self._partitions), dtype=np.float64)
+        return total, ~self._any(~known[self._pieces.file])
 
-    @staticmethod
-    def _extreme(ranks: Ints, pieces: _Pieces, owner: Ints, partitions: int, ufunc: Any) -> Ints:
-        """Return the extreme rank in each partition; -1 where a part has no bound."""
-        start = np.iinfo(np.int64).max if ufunc is np.minimum else -1
-        result = np.full(partitions, start, dtype=np.int64)
-        ufunc.at(result, owner, ranks[pieces.file])
-        unknown = np.bincount(owner, weights=ranks[pieces.file] < 0, minlength=partitions) > 0
-        return np.where(unknown, -1, result)
+    def _any(self, of_pieces: Mask) -> Mask:
+        """The partitions with such a piece."""
+        found: Mask = np.bincount(self._owner, weights=of_pieces, minlength=self._partitions) > 0
+        return found
 
-    def columns(self, of_file: Ints, shared_by: Ints, clip: tuple[_TimeAxis, Ints] | Any) -> dict[str, Any]:
-        """Return the statistics columns of the new files."""
+    def columns(self, of_file: Ints, shared_by: Ints, axis: tuple[_TimeAxis, Ints] | None) -> dict[str, Any]:
+        """Return the statistics columns of the new files.
+
+        Args:
+            of_file: each new file's partition.
+            shared_by: among how many files this partition is shared out.
+            axis: the time axis that is made of the column, with its code of each piece.
+        """
         result: dict[str, Any] = {}
         for name, (total, known) in self._counts.items():
             per_file = np.ceil(total[of_file] / shared_by).astype(np.int64).tolist()
             column = [v if ok else None for v, ok in zip(per_file, known[of_file].tolist(), strict=True)]
             result[f"{name}.{self._field_id}"] = column
-        low = [self._value(rank) for rank in self._low[of_file].tolist()]
-        high = [self._value(rank) for rank in self._high[of_file].tolist()]
-        if clip is not None:
-            low, high = _clipped(low, high, clip[0], clip[1][of_file])
-        result[f"lower_bound.{self._field_id}"] = [self._raw(value) for value in low]
-        result[f"upper_bound.{self._field_id}"] = [self._raw(value) for value in high]
+        low, high = self._drawn(axis) if isinstance(self._kind, NUMBER_TYPES) else self._widest()
+        result[f"lower_bound.{self._field_id}"] = [self._raw(low[partition]) for partition in of_file.tolist()]
+        result[f"upper_bound.{self._field_id}"] = [self._raw(high[partition]) for partition in of_file.tolist()]
         return result
 
-    def _value(self, rank: int) -> Any:
-        return self._by_rank[rank] if rank >= 0 else None
+    def _drawn(self, axis: tuple[_TimeAxis, Ints] | None) -> tuple[list[Any], list[Any]]:
+        """Each partition's bounds, drawn from its parts' bounds; None where a part has none."""
+        file = self._pieces.file
+        (low, has_low), (high, has_high) = numbers(self._lower, self._kind), numbers(self._upper, self._kind)
+        part_low, part_high, unknown = low[file], high[file], ~(has_low & has_high)[file]
+        if axis is not None:  # a part lies in its partition's stretch of time, or holds nulls alone
+            first, last = axis[0].clip(axis[1])
+            part_low, part_high = np.maximum(part_low, first), np.minimum(part_high, last)
+            unknown |= axis[1] == _NULL
+        rows = self._pieces.share * self._valued[file]
+        part_high = np.maximum(part_low, part_high)
+        drawn = drawn_extremes(part_low, part_high, rows, self._owner, self._partitions, self._field_id)
+        known = (~self._any(unknown)).tolist()
+        new_low, new_high = (
+            [value if ok else None for value, ok in zip(side.tolist(), known, strict=True)] for side in drawn
+        )
+        return new_low, new_high
+
+    def _widest(self) -> tuple[list[Any], list[Any]]:
+        """Each partition's bounds, the extremes of its parts' bounds; None where a part has none."""
+        ranks, by_rank = _ranks([*self._lower, *self._upper])
+        sides = ranks[: len(self._lower)], ranks[len(self._lower) :]
+        low, high = (
+            [by_rank[rank] if rank >= 0 else None for rank in self._extreme(side, ufunc).tolist()]
+            for side, ufunc in zip(sides, (np.minimum, np.maximum), strict=True)
+        )
+        return low, high
+
+    def _extreme(self, ranks: Ints, ufunc: Any) -> Ints:
+        """Return the extreme rank in each partition; -1 where a part has no bound."""
+        start = np.iinfo(np.int64).max if ufunc is np.minimum else -1
+        result = np.full(self._partitions, start, dtype=np.int64)
+        of_pieces = ranks[self._pieces.file]
+        ufunc.at(result, self._owner, of_pieces)
+        return np.where(self._any(of_pieces < 0), -1, result)
 
     def _raw(self, value: Any) -> bytes | None:
         return None if value is None else to_bytes(self._kind, value)  # type: ignore[arg-type]
-
-
-def _clipped(low: list[Any], high: list[Any], axis: _TimeAxis, codes: Ints) -> tuple[list[Any], list[Any]]:
-    first, last = axis.clip(codes)
-    keep = codes != _NULL
-    clipped_low = [
-        max(v, f) if v is not None and ok else (v if ok else None)
-        for v, f, ok in zip(low, first.tolist(), keep.tolist(), strict=True)
-    ]
-    clipped_high = [
-        min(v, f) if v is not None and ok else (v if ok else None)
-        for v, f, ok in zip(high, last.tolist(), keep.tolist(), strict=True)
-    ]
-    return clipped_low, clipped_high
 
 
 def _ranks(values: list[Any]) -> tuple[Ints, list[Any]]:
