@@ -1,5 +1,17 @@
 """Imports every module that registers sub-commands, in the order in which the help lists them."""
 
-from planning_health.cli import assign, demo, maintain, plan, plan_tasks, report, serve, tables, verify, what_if
+from planning_health.cli import advise, assign, demo, maintain, plan, plan_tasks, report, serve, tables, verify, what_if
 
-__all__ = ["assign", "demo", "maintain", "plan", "plan_tasks", "report", "serve", "tables", "verify", "what_if"]
+__all__ = [
+    "advise",
+    "assign",
+    "demo",
+    "maintain",
+    "plan",
+    "plan_tasks",
+    "report",
+    "serve",
+    "tables",
+    "verify",
+    "what_if",
+]

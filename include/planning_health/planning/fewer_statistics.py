@@ -58,6 +58,13 @@ class MetricsMode:
             raise InputError(f"metrics mode {text!r}: expected none, counts, truncate(16) or full")
         return modes[word]
 
+    def __str__(self) -> str:
+        if not self.counts:
+            return "none"
+        if self.length is None:
+            return "full"
+        return f"truncate({self.length})" if self.length else "counts"
+
     @property
     def keeps_bounds(self) -> bool:
         """Bounds are kept, whole or truncated."""
@@ -120,21 +127,33 @@ def with_statistics(
         InputError: an unknown column or mode.
     """
     asked = _asked(metadata.info, modes, default)
-    files = metadata.data_files
-    for item in asked:
-        for field_id, truncatable in item.columns.items():
-            for column, values in _kept_columns(files, field_id, item.mode, truncatable).items():
-                files = files.set_column(files.schema.get_field_index(column), files.schema.field(column), values)
     sampled = [manifest for manifest in metadata.samples.manifests if manifest.content == DATA]
     manifests, saved = _encoded_again(metadata, sampled, asked) if sampled else _scaled(metadata, asked)
     recorded = metadata.info.recorded_field_ids
     named = [item for item in asked if item.name != DEFAULT]
     return StatisticsChange(
-        replace(metadata, data_files=files, manifests=manifests),
+        replace(metadata, data_files=_with_less(metadata.data_files, asked), manifests=manifests),
         saved,
         tuple(item.name for item in named if not recorded.issuperset(item.columns)),
         sum(len(manifest.entries) for manifest in sampled),
     )
+
+
+def with_fewer_bounds(metadata: PlanningMetadata, modes: Mapping[str, str]) -> PlanningMetadata:
+    """Like :func:`with_statistics`, for what is pruned alone: the manifests' sizes stay as they were.
+
+    Raises:
+        InputError: an unknown column or mode.
+    """
+    return replace(metadata, data_files=_with_less(metadata.data_files, _asked(metadata.info, modes, None)))
+
+
+def _with_less(files: pa.Table, asked: list[_Asked]) -> pa.Table:
+    for item in asked:
+        for field_id, truncatable in item.columns.items():
+            for column, values in _kept_columns(files, field_id, item.mode, truncatable).items():
+                files = files.set_column(files.schema.get_field_index(column), files.schema.field(column), values)
+    return files
 
 
 def _asked(info: TableInfo, modes: Mapping[str, str], default: str | None) -> list[_Asked]:

@@ -160,6 +160,16 @@ class PlanTasksSettings(_Model):
     replicas: Integer = Field(default=3, ge=1, le=MOST_WORKERS)
 
 
+class WorkloadSettings(_Model):
+    """What was observed of the tables' queries: files or folders, as fsspec URLs or paths.
+
+    ``event_logs`` are Spark's, plain or compressed; ``scan_reports`` are Iceberg's, JSON documents one a line.
+    """
+
+    event_logs: list[str] = Field(default_factory=list)
+    scan_reports: list[str] = Field(default_factory=list)
+
+
 class HistorySettings(_Model):
     """The Iceberg table that keeps every run's values."""
 
@@ -199,6 +209,7 @@ class SettingsDocument(_Model):
     maintenance: MaintenanceSettings = MaintenanceSettings()
     assignment: AssignmentSettings = AssignmentSettings()
     plan_tasks: PlanTasksSettings = PlanTasksSettings()
+    workload: WorkloadSettings = WorkloadSettings()
     history: HistorySettings | None = None
     retention: RetentionSettings = RetentionSettings()
 

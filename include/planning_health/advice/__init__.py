@@ -1,0 +1,1 @@
+"""Advice from the observed workload: which column statistics to keep, and how manifests should be laid out."""

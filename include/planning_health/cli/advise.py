@@ -1,0 +1,83 @@
+"""`planning-health advise-metrics`: which column statistics the observed queries need."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from planning_health.advice.observed import observed_columns
+from planning_health.cli.app import app
+from planning_health.cli.options import AsJson, SettingsFile, TableArgument
+from planning_health.cli.output import print_json, print_table, say
+from planning_health.cli.scans import read_table
+from planning_health.identifiers import TableName
+from planning_health.settings import load_settings
+from planning_health.stages.advise_metrics import metrics_document, observations
+from planning_health.stages.queries import configured_queries
+
+EventLogs = Annotated[
+    list[str] | None,
+    typer.Option("--event-log", metavar="PATH", help="Spark event log: a file or a folder of them; repeat."),
+]
+ScanReports = Annotated[
+    list[str] | None,
+    typer.Option("--scan-reports", metavar="PATH", help="Iceberg ScanReports, one JSON document a line; repeat."),
+]
+
+
+@app.command("advise-metrics", rich_help_panel="Repair")
+def advise_metrics(
+    table: TableArgument,
+    event_log: EventLogs = None,
+    scan_reports: ScanReports = None,
+    budget: Annotated[int, typer.Option(min=0, help="How many more files each observed query may read.")] = 0,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Advises which column statistics to keep, from the observed queries and what each column's statistics cost."""
+    document = load_settings(settings)
+    name = TableName.parse(table)
+    observed = observations(document, event_log or (), scan_reports or ())
+    metadata = read_table(document, table, [], columns=observed_columns(name, observed))
+    advice = metrics_document(metadata, observed, configured_queries(document, name), budget=budget)
+    if as_json:
+        print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **advice})
+    else:
+        _show(str(name), advice)
+
+
+def _show(name: str, advice: dict[str, Any]) -> None:
+    workload = advice["workload"]
+    say(f"{name}: {workload['scans']:,.0f} observed scans with {workload['filters']:,} distinct filters")
+    kept = [column for column in advice["columns"] if column["mode"] != "none"]
+    if kept:
+        print_table(
+            ["column", "mode", "now", "bytes", "scans", "files read", "without it"],
+            [_row(column) for column in kept],
+            title="\nStatistics to keep",
+        )
+        for column in kept:
+            say(f"{column['column']}: {column['why']}", wrap=True)
+    dropped = [column for column in advice["columns"] if column["mode"] == "none"]
+    if dropped:
+        size = sum(column["statistics_bytes"] for column in dropped)
+        say(f"none for the other {len(dropped)} columns, whose statistics take {size:,} bytes", wrap=True)
+    if advice["columns"]:
+        before, after = advice["metadata_bytes_before"], advice["metadata_bytes_after"]
+        say(f"manifests: {before:,} bytes, {after:,} once existing entries are trimmed, too")
+    more = [query for query in advice["queries"] if query["files_after"] > query["files_before"]]
+    if more:
+        rows = [(query["name"], query["weight"], query["files_before"], query["files_after"]) for query in more]
+        print_table(["query", "scans", "files now", "files then"], rows, title="\nQueries that would read more files")
+    for line in filter(None, [advice["reason"], *advice["notes"]]):
+        say(line, wrap=True)
+    for title, commands in (("set it with:", advice["commands"]), ("undo it with:", advice["undo"])):
+        for command in commands:
+            say(f"{title} {command}")
+
+
+def _row(column: dict[str, Any]) -> list[Any]:
+    pruning = column["pruning"]
+    files = (pruning["files"], pruning["files_without"]) if pruning else ("", "")
+    return [*(column[key] for key in ("column", "mode", "today", "statistics_bytes", "scans")), *files]
