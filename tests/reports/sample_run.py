@@ -10,7 +10,9 @@ from typing import Any
 
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
+from planning_health.settings import SettingsDocument
 
+SETTINGS = SettingsDocument.model_validate({"catalogs": {"lake": {"properties": {"type": "in-memory"}}}})
 WEEKLY = "planning_health_weekly"
 LAST_WEEK = "scheduled__2026-11-23T06:00:00+00:00"
 THIS_WEEK = "scheduled__2026-11-30T06:00:00+00:00"
@@ -221,7 +223,16 @@ PREDICTED = {
     "metadata_bytes_before": 394_800,
     "metadata_bytes_after": 352_000,
     "overlap": [{"spec_id": 0, "field": "ordered_on_day", "mean_before": 28.9, "mean_after": 1.0}],
-    "queries": [],
+    "queries": [
+        {
+            "name": "one_day",
+            "where": "ordered_on = DATE'2026-09-20'",
+            "manifests_before": 31,
+            "manifests_after": 1,
+            "metadata_bytes_before": 291_400,
+            "metadata_bytes_after": 58_000,
+        }
+    ],
 }
 
 
@@ -262,10 +273,16 @@ def action(
             {"step": "verify", "status": "done" if state == "done" else "failed", "reason": None, "seconds": 1.1},
         ],
         "predicted": PREDICTED,
-        "before": layout(42, 394_800, 28.9),
-        "after": layout(6, 366_000, 1.0),
+        "before": layout(42, 394_800, 28.9) | opened(31, 291_400),
+        "after": layout(6, 366_000, 1.0) | opened(1, 60_000),
         "rollback": "CALL `lake`.system.rollback_to_snapshot(table => '`lake`.`sales`.`orders`', snapshot_id => 41)",
     }
+
+
+def opened(manifests: int, size: int) -> dict[str, Any]:
+    """What the one query of the orders opens."""
+    where = "ordered_on = DATE'2026-09-20'"
+    return {"queries": [{"name": "one_day", "where": where, "manifests": manifests, "metadata_bytes": size}]}
 
 
 def layout(manifests: int, size: int, mean: float) -> dict[str, Any]:

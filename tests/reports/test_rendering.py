@@ -9,7 +9,14 @@ import pytest
 from rich.console import Console
 
 from planning_health.identifiers import TableName
-from planning_health.reports import Report, build_report, render_html, render_markdown, terminal_summary
+from planning_health.reports import (
+    Report,
+    build_report,
+    render_html,
+    render_markdown,
+    terminal_predictions,
+    terminal_summary,
+)
 from planning_health.reports.markdown import code, escape
 from planning_health.reports.proposal_text import proposal_text
 from planning_health.reports.wording import sentence
@@ -214,6 +221,23 @@ def test_markdown_tells_the_same_story_in_short(model: Report) -> None:
     assert "## What needs attention first" in markdown
     assert "**failed** `lake.broken.lost_manifest`" in markdown
     assert "Manifests 42 → 6 (predicted 6)" in markdown
+    assert "Metadata read by the query one_day 291 KB → 60 KB (predicted 58 KB, off by 3.3%)" in markdown.replace(
+        "\\_", "_"
+    )
+
+
+def test_the_page_holds_predictions_against_facts(model: Report) -> None:
+    row = render_html(model).split("Metadata read by the query one_day")[1].split("</tr>")[0]
+    assert re.findall(r">([^<>]+)</td>", row) == ["291 KB", "58 KB", "60 KB", "3.3%"]
+
+
+def test_the_terminal_holds_predictions_against_facts(model: Report) -> None:
+    console = Console(width=160)
+    with console.capture() as capture:
+        console.print(terminal_predictions(model))
+    lines = [line.replace("│", " ").split() for line in capture.get().splitlines() if "one_day" in line]
+    assert [line[-3:] for line in lines] == [["1", "1", "0%"], ["60", "KB", "3.3%"]]
+    assert terminal_predictions(model.model_copy(update={"actions": []})) is None
 
 
 def test_the_terminal_summary_has_a_row_for_each_table(model: Report) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from planning_health.reports import Report, build_report
+from planning_health.reports.effects import effect
 from planning_health.reports.model import TableReport
 from planning_health.stages.report import report
 
@@ -20,7 +21,7 @@ def table(model: Report, name: object) -> TableReport:
 def weekly(tmp_path: Path) -> Report:
     """This week's report, after last week's and a repair."""
     before = sample.last_week(tmp_path)
-    report(None, before.folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, before.folder)
     published_at(tmp_path, "2026-11-23T06:05:00+00:00")
     sample.repair(tmp_path)
     return build_report(sample.this_week(tmp_path).folder)
@@ -67,6 +68,28 @@ def test_an_action_is_shown_with_before_predicted_and_after(weekly: Report) -> N
     assert rows["manifests"] == (42, 6, 6)
     assert rows["metadata_bytes"] == (394_800, 352_000, 366_000)
     assert rows["overlap.0.ordered_on_day"] == (28.9, 1.0, 1.0)
+    assert rows["query.one_day"] == (31, 1, 1)
+    assert rows["query_bytes.one_day"] == (291_400, 58_000, 60_000)
+
+
+def test_each_prediction_is_held_against_what_came_true(weekly: Report) -> None:
+    off = {row.key: row.off for row in weekly.actions[0].effect}
+    assert off["manifests"] == off["query.one_day"] == 0
+    assert off["metadata_bytes"] == pytest.approx(14_000 / 366_000)
+    assert off["query_bytes.one_day"] == pytest.approx(2_000 / 60_000)
+
+
+def test_a_prediction_that_came_true_is_shown_although_nothing_moved() -> None:
+    query = {"name": "all", "manifests": 1, "metadata_bytes": 9_000}
+    state = {"manifests": 1, "metadata_bytes": 9_000, "queries": [query]}
+    shown = effect(state, {"manifests_after": 1, "metadata_bytes_after": 9_000, "queries": [query]}, state)
+    assert [(row.key, row.off) for row in shown] == [
+        ("manifests", 0),
+        ("metadata_bytes", 0),
+        ("query.all", 0),
+        ("query_bytes.all", 0),
+    ]
+    assert [row.key for row in effect(state, {}, {})] == ["manifests"]
 
 
 def test_the_repaired_table_has_pictures_before_and_after(weekly: Report) -> None:
@@ -134,7 +157,7 @@ def test_actions_are_told_of_at_least_a_week_and_no_longer_once_they_were_report
 ) -> None:
     run = sample.Sample(tmp_path, "table_maintenance", sample.REPAIR, acted_at)
     run.put("action", sample.ORDERS, snapshot_id=42, data=sample.action(started_at=acted_at))
-    report(None, sample.last_week(tmp_path).folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, sample.last_week(tmp_path).folder)
     published_at(tmp_path, "2026-11-29T06:05:00+00:00")
     assert len(build_report(sample.this_week(tmp_path).folder).actions) == told
 

@@ -13,7 +13,7 @@ from planning_health.cli.tables import Tables, chosen_tables
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.reports import read_report, terminal_summary
+from planning_health.reports import read_report, terminal_predictions, terminal_summary
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings
 from planning_health.stages.conclude import conclude
@@ -61,6 +61,8 @@ def report(
     else:
         if model := read_report(f"{folder.url}/report/report.json"):
             console.print(terminal_summary(model))
+            if predictions := terminal_predictions(model):
+                console.print(predictions)
         say(f"report: {document.home}/reports/latest/index.html")
     conclusion = conclude(document, folder)
     if conclusion.status == "failed":

@@ -21,7 +21,7 @@ from planning_health.demo.airflow_home import AirflowHome, prepare_airflow_home
 from planning_health.demo.lake import LAKE_VERSION
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.reports import Report, read_report, terminal_summary
+from planning_health.reports import Report, read_report, terminal_predictions, terminal_summary
 from planning_health.settings import SettingsDocument, load_settings
 
 MAINTAINED: Final = ("lake.sales.orders", "lake.ops.tickets")
@@ -56,6 +56,8 @@ def run_demo(console: Console) -> None:
     run_dag(console, airflow, "planning_health_weekly", "Measuring the lake and writing the report")
     report = _newest_report(settings)
     console.print(terminal_summary(report))
+    if predictions := terminal_predictions(report):
+        console.print(predictions)
     console.print(f"Report: [bold]{home / 'reports' / 'latest' / 'index.html'}[/] ({time.monotonic() - began:.0f} s)")
 
 

@@ -166,6 +166,8 @@ def _queries(before: Sequence[Opened], after: Sequence[Opened]) -> list[dict[str
             "where": earlier.query.where,
             "manifests_before": len(earlier.ordinals),
             "manifests_after": len(later.ordinals),
+            "metadata_bytes_before": earlier.metadata_bytes,
+            "metadata_bytes_after": later.metadata_bytes,
         }
         for earlier, later in zip(before, after, strict=True)
     ]

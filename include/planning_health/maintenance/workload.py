@@ -29,10 +29,11 @@ OPEN_COST_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True)
 class Opened:
-    """The manifests that planning one query opens."""
+    """The manifests that planning one query opens, and the bytes that it reads of them."""
 
     query: Query
     ordinals: tuple[int, ...]
+    metadata_bytes: int
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Workload:
             return cls((), False, now)
         planner = ScanPlanner(metadata)
         queries = configured or [Query(name=query.name, where=query.where) for query in default_queries(planner)]
-        planned = [query for query in queries if _ordinals(planner, query, now) is not None]
+        planned = [query for query in queries if _opened(planner, query, now) is not None]
         return cls(tuple(planned), bool(configured and planned), now)
 
     def opened(self, metadata: PlanningMetadata) -> list[Opened]:
@@ -65,8 +66,8 @@ class Workload:
         if not self.queries:
             return []
         planner = ScanPlanner(metadata)
-        found = ((query, _ordinals(planner, query, self.now)) for query in self.queries)
-        return [Opened(query, ordinals) for query, ordinals in found if ordinals is not None]
+        found = (_opened(planner, query, self.now) for query in self.queries)
+        return [opened for opened in found if opened is not None]
 
     def cost(self, metadata: PlanningMetadata, spec_id: int) -> float:
         """What planning a query costs on average in one spec's manifests, in bytes.
@@ -90,13 +91,13 @@ def _int32(values: Sequence[int]) -> pa.Array:
     return pa.array(values, pa.int32())
 
 
-def _ordinals(planner: ScanPlanner, query: Query, now: datetime) -> tuple[int, ...] | None:
+def _opened(planner: ScanPlanner, query: Query, now: datetime) -> Opened | None:
     try:
         scan = plan_where(planner, query.where, now=now)
     except PlanningHealthError as error:
         logger.info("query %s is left out: %s", query.name, error)
         return None
-    return tuple(np.asarray(scan.scanned_manifests).tolist())
+    return Opened(query, tuple(np.asarray(scan.scanned_manifests).tolist()), scan.report.metadata_bytes)
 
 
 def _lookup_cost(metadata: PlanningMetadata, spec_id: int, mine: pa.Table) -> float:
@@ -114,4 +115,12 @@ def scan_cost(manifests: pa.Table) -> float:
 
 def opened_json(opened: Sequence[Opened]) -> list[dict[str, Any]]:
     """What the queries open, as a layout in a result file holds it."""
-    return [{"name": item.query.name, "where": item.query.where, "manifests": len(item.ordinals)} for item in opened]
+    return [
+        {
+            "name": item.query.name,
+            "where": item.query.where,
+            "manifests": len(item.ordinals),
+            "metadata_bytes": item.metadata_bytes,
+        }
+        for item in opened
+    ]

@@ -44,16 +44,17 @@ def effect(before: Mapping[str, Any], predicted: Mapping[str, Any], after: Mappi
         for key, label, unit in _SCALARS
     ]
     rows += _listed("overlap", before, predicted, after, "mean", _overlap_key, _overlap_label, "manifests")
-    rows += _listed("queries", before, predicted, after, "manifests", _query_key, _query_label, "manifests")[
-        :_MAX_QUERIES
-    ]
+    opened = _listed("queries", before, predicted, after, "manifests", _query_key, _query_label, "manifests")
+    read = _listed("queries", before, predicted, after, "metadata_bytes", _read_key, _read_label, "bytes")
+    rows += [row for pair in list(zip(opened, read, strict=True))[:_MAX_QUERIES] for row in pair]
     return [row for row in rows if _tells(row)]
 
 
 def _tells(row: Comparison) -> bool:
-    """Whether a row says anything: the number of manifests always does, the others when they move or were to move."""
+    """Whether a row says anything: it moves or was to move, or it holds a prediction against what came true."""
     known = [value for value in (row.before, row.predicted, row.after) if value is not None]
-    if row.key == "manifests" or not known:
+    is_checked = row.off is not None and row.key.startswith(("metadata_bytes", "query"))
+    if row.key == "manifests" or is_checked or not known:
         return bool(known)
     return max(known) - min(known) > _UNCHANGED * max(abs(value) for value in known)
 
@@ -76,6 +77,14 @@ def _query_key(item: Mapping[str, Any]) -> str:
 
 def _query_label(item: Mapping[str, Any]) -> str:
     return f"Manifests opened by the query {visible(text(item.get('name')))}"
+
+
+def _read_key(item: Mapping[str, Any]) -> str:
+    return f"query_bytes.{item.get('name')}"
+
+
+def _read_label(item: Mapping[str, Any]) -> str:
+    return f"Metadata read by the query {visible(text(item.get('name')))}"
 
 
 def _listed(

@@ -12,6 +12,7 @@ from planning_health.reports.wording import (
     day,
     moment,
     of_total,
+    percentage,
     quantity,
     relative,
     sentence,
@@ -152,7 +153,8 @@ def _simulations(table: TableReport, *, whole: bool) -> list[str]:
     """One line a simulation; all its rows and notes when a single run was about it."""
     lines = []
     for item in table.simulations:
-        lines.append(f"- {code(table.table)}: {escape(sentence(item.text if whole else item.summary))}")
+        told = item.text if whole else item.summary
+        lines += [f"- {code(table.table)}: {escape(sentence(told))}"] if told else []
         if whole:
             lines += [
                 f"  - {escape(row[0])}: "
@@ -191,11 +193,15 @@ def _action(action: Action) -> str:
     line = f"- {day(action.at)} {code(action.table)}: {escape(action.title)}, **{state_name(action.state)}**"
     told = [
         f"{escape(row.label)} {quantity(row.before, _unit(row.unit))} → {quantity(row.after, _unit(row.unit))} "
-        f"(predicted {quantity(row.predicted, _unit(row.unit))})"
+        f"(predicted {quantity(row.predicted, _unit(row.unit))}{_off(row.off)})"
         for row in action.effect
         if row.after is not None
     ]
     return f"{line}. {'; '.join(told) if told else escape(sentence(action.summary))}"
+
+
+def _off(share: float | None) -> str:
+    return f", off by {percentage(share)}" if share else ""
 
 
 def _unit(unit: str) -> str:

@@ -115,6 +115,15 @@ class Comparison(_Part):
         """Whether the number is predicted to change."""
         return self.before != self.predicted
 
+    @property
+    def off(self) -> float | None:
+        """How far the prediction is from what came true, as a share of it; ``None`` before that is known."""
+        if self.predicted is None or self.after is None:
+            return None
+        if self.predicted == self.after:
+            return 0.0
+        return abs(self.predicted - self.after) / abs(self.after) if self.after else None
+
 
 class Proposal(_Part):
     """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form."""

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planning_health.reports.model import Report, TableReport
-from planning_health.reports.wording import plain_number, state_name
+from planning_health.reports.wording import percentage, plain_number, quantity, state_name
 
 _STYLES: Final = {
     "critical": "bold red",
@@ -34,6 +34,22 @@ def terminal_summary(report: Report) -> Table:
             Text(_effect(row)),
         )
     return table
+
+
+def terminal_predictions(report: Report) -> Table | None:
+    """What was predicted for each action that was done, beside what came true; ``None`` without any."""
+    table = Table(title="Predictions and facts", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("Table", overflow="fold")
+    table.add_column("Number", overflow="fold", ratio=1)
+    for title in ("Predicted", "Real", "Off by"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for action in report.actions:
+        for row in action.effect if action.succeeded else ():
+            if row.off is not None:
+                unit = "" if row.unit == "manifests" else row.unit
+                numbers = quantity(row.predicted, unit), quantity(row.after, unit), percentage(row.off)
+                table.add_row(Text(action.table), Text(row.label), *map(Text, numbers))
+    return table if table.rows else None
 
 
 def _worst(table: TableReport) -> str:
