@@ -17,7 +17,7 @@ def files(folder: Path) -> list[str]:
 
 def test_the_report_is_written_into_the_run_and_published(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
-    envelope = report(None, run.folder)  # type: ignore[arg-type]
+    envelope = report(sample.SETTINGS, run.folder)
     published = tmp_path / "reports" / f"2026-W49-{run_key(run.run_id)}"
     for folder in (Path(run.folder.url) / "report", tmp_path / "reports" / "latest", published):
         assert files(folder) == NAMES
@@ -34,8 +34,8 @@ def test_the_report_is_written_into_the_run_and_published(tmp_path: Path) -> Non
 
 def test_a_repeated_run_overwrites_its_own_report_and_does_not_compare_with_itself(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
-    report(None, run.folder)  # type: ignore[arg-type]
-    report(None, run.folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, run.folder)
+    report(sample.SETTINGS, run.folder)
     assert len(files(tmp_path / "reports")) == 2
     model = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
     assert model is not None
@@ -43,19 +43,19 @@ def test_a_repeated_run_overwrites_its_own_report_and_does_not_compare_with_itse
 
 
 def test_a_report_on_one_table_does_not_replace_the_report_of_the_week(tmp_path: Path) -> None:
-    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, sample.this_week(tmp_path).folder)
     latest = (tmp_path / "reports" / "latest" / "report.json").read_text()
     repair = sample.repair(tmp_path)
-    envelope = report(None, repair.folder)  # type: ignore[arg-type]
+    envelope = report(sample.SETTINGS, repair.folder)
     assert (tmp_path / "reports" / "latest" / "report.json").read_text() == latest
     assert envelope.headline["actions"] == 1
 
 
 def test_an_unreadable_previous_report_is_passed_over(tmp_path: Path) -> None:
-    report(None, sample.last_week(tmp_path).folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, sample.last_week(tmp_path).folder)
     (published,) = (tmp_path / "reports").glob("2026-W48-*/report.json")
     published.write_text('{"schema_version": 99}')
-    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, sample.this_week(tmp_path).folder)
     model = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
     assert model is not None
     assert model.previous is None
@@ -63,16 +63,16 @@ def test_an_unreadable_previous_report_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_report_is_compared_with_the_one_before_it_not_with_a_later_or_another_dag_s(tmp_path: Path) -> None:
     last = sample.last_week(tmp_path)
-    report(None, last.folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, last.folder)
     by_hand = sample.Sample(tmp_path, "cli", "one table", "2026-11-29T12:00:00+00:00")
     by_hand.measured(sample.ORDERS, 41, 42, 1512)
-    report(None, by_hand.folder)  # type: ignore[arg-type]
-    report(None, sample.this_week(tmp_path).folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, by_hand.folder)
+    report(sample.SETTINGS, sample.this_week(tmp_path).folder)
     this = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
     assert this is not None
     assert this.previous is not None
     assert this.previous.run_id == last.run_id
-    report(None, last.folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, last.folder)
     repeated = read_report(f"{last.folder.url}/report/report.json")
     assert repeated is not None
     assert repeated.previous is None
@@ -86,5 +86,5 @@ def test_twelve_tables_stay_below_two_megabytes(tmp_path: Path) -> None:
         rows = [sample.manifest(n, sample.FIRST_DAY + n, sample.FIRST_DAY + n + 60) for n in range(800)]
         run.measured(name, 1, 800, 9_000)
         run.put("health", name, data=sample.health_of(rows, state="critical", findings=[sample.WIDE_FINDING]))
-    report(None, run.folder)  # type: ignore[arg-type]
+    report(sample.SETTINGS, run.folder)
     assert (tmp_path / "reports" / "latest" / "index.html").stat().st_size < 2_000_000

@@ -33,7 +33,7 @@ MAX_TABLES_WITH_SIGNALS: Final = 40
 """Above it the page leaves the lists of all signals to the JSON file, so that it stays small."""
 
 _PLOT_HEIGHT: Final = 210.0
-_LIGHT: Final = {
+LIGHT: Final = {
     "page": "#ffffff",
     "ink": "#1b2430",
     "muted": "#566272",
@@ -48,7 +48,7 @@ _LIGHT: Final = {
     "ok": "#1c7047",
     "failed": "#6a3fa0",
 }
-_DARK: Final = {
+DARK: Final = {
     "page": "#12161c",
     "ink": "#e6ebf1",
     "muted": "#9eabb8",
@@ -68,20 +68,21 @@ _DARK: Final = {
 def render_html(report: Report) -> str:
     """The report as a self-contained HTML document."""
     return (
-        _environment()
+        report_environment()
         .get_template("report.html.j2")
         .render(
             report=report,
             max_attention=MAX_ATTENTION,
             max_tables_with_signals=MAX_TABLES_WITH_SIGNALS,
-            light=_LIGHT,
-            dark=_DARK,
+            light=LIGHT,
+            dark=DARK,
         )
     )
 
 
 @cache
-def _environment() -> Environment:
+def report_environment() -> Environment:
+    """The templates of the report with their filters; they fetch nothing and escape everything."""
     environment = Environment(
         loader=PackageLoader("planning_health.reports", "templates"),
         autoescape=True,

@@ -1,0 +1,220 @@
+"""The pages as a web application. Who may look and who may start a run is decided by what the caller gives it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NoReturn
+
+from fastapi import Depends, FastAPI, Form, HTTPException, Request, Response
+from fastapi.params import Depends as Dependency
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from planning_health.errors import PlanningHealthError
+from planning_health.pages.charts import CHARTS, charts, table_of
+from planning_health.pages.index import SORTS, Query, index, repaired_since
+from planning_health.pages.links import MAINTENANCE_DAG, Links
+from planning_health.pages.maintenance_form import form_values, proposal_of
+from planning_health.pages.render import render, script, stylesheet
+from planning_health.pages.store import Moment, Store, Trends, parse_table
+from planning_health.reports.model import Proposal, TableReport
+from planning_health.reports.wording import visible
+
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
+    "frame-ancestors 'self'; base-uri 'none'",
+    "Cache-Control": "private, no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+_ASSET_HEADERS: Final = {"Cache-Control": "private, max-age=300", "X-Content-Type-Options": "nosniff"}
+
+StartRun = Callable[[Request, dict[str, Any]], str]
+"""Starts the maintenance Dag with these form values and returns the run's id."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may do what: given by the server that mounts the pages.
+
+    Attributes:
+        look: dependencies of every route; they refuse who may not look.
+        act: dependencies of the route that starts maintenance.
+        may_act: a dependency that says whether the start is offered.
+    """
+
+    look: Sequence[Dependency]
+    act: Sequence[Dependency]
+    may_act: Callable[..., bool]
+
+
+def create_app(store: Callable[[], Store], access: Access, start: StartRun) -> FastAPI:
+    """The application; every route, the style sheet too, is behind ``access.look``."""
+    app = FastAPI(
+        title="Planning health",
+        dependencies=list(access.look),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    _add_errors(app)
+    _add_lists(app, store)
+    _add_runs(app, store)
+    _add_tables(app, store, access, start)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(StarletteHTTPException)
+    def refused(request: Request, error: StarletteHTTPException) -> Response:
+        return _error(request, error.status_code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(PlanningHealthError)
+    def failed(request: Request, error: PlanningHealthError) -> Response:
+        return _error(request, 500, str(error), {})
+
+
+def _error(request: Request, status: int, reason: str, headers: dict[str, str]) -> Response:
+    content = render("error", _links(request), status=status, reason=reason, login=status == 401)
+    return HTMLResponse(content, status, headers | _HEADERS)
+
+
+def _add_lists(app: FastAPI, store: Callable[[], Store]) -> None:
+    @app.get("/")
+    def tables(request: Request, q: str = "", state: str = "", sort: str = "", page: int = 1) -> Response:
+        trends = store().trends()
+        found = index(trends, Query(q[:200], state, sort, page))
+        return _page(request, "index", index=found, trends=trends, sorts=SORTS)
+
+    @app.get("/reports")
+    def reports(request: Request) -> Response:
+        return _page(request, "reports", weeks=store().trends().weeks)
+
+    @app.get("/reports/{name}")
+    def report(request: Request, name: str) -> Response:
+        weeks = store().trends().weeks
+        folder = next((run.report for run in weeks if run.report == f"reports/{name}"), None)
+        return _report(request, store(), folder)
+
+    @app.get("/page.css")
+    def style() -> Response:
+        return Response(stylesheet(), media_type="text/css", headers=_ASSET_HEADERS)
+
+    @app.get("/page.js")
+    def code() -> Response:
+        return Response(script(), media_type="text/javascript", headers=_ASSET_HEADERS)
+
+
+def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
+    @app.get("/runs/{dag_id}/{run_id}")
+    def run(request: Request, dag_id: str, run_id: str, map_index: int = -1) -> Response:
+        trends = store().trends()
+        found = trends.run(dag_id, run_id)
+        known = [name for name in _tables_of(store(), trends, dag_id, run_id) if name in trends.tables]
+        if 0 <= map_index < len(known):
+            return RedirectResponse(_links(request).table(known[map_index]), 303, _HEADERS)
+        return _page(request, "run", dag_id=dag_id, run_id=run_id, run=found, tables=known)
+
+    @app.get("/runs/{dag_id}/{run_id}/report")
+    def run_report(request: Request, dag_id: str, run_id: str) -> Response:
+        found = store().trends().run(dag_id, run_id)
+        return _report(request, store(), found.report if found else None)
+
+
+def _tables_of(store: Store, trends: Trends, dag_id: str, run_id: str) -> list[str]:
+    """The run's tables; asked of its folder only when the run is known, so that no address reaches other files."""
+    return store.tables_of_run(dag_id, run_id) if trends.run(dag_id, run_id) else []
+
+
+def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start: StartRun) -> None:
+    asked = Depends(access.may_act)
+
+    @app.get("/tables/{catalog}/{segment}")
+    def table(request: Request, catalog: str, segment: str, may_act: bool = asked) -> Response:
+        name, moments, trends = _known(store(), catalog, segment)
+        actions = trends.actions.get(visible(name), ())
+        return _page(
+            request,
+            "table_page",
+            name=name,
+            newest=moments[-1],
+            repaired_at=repaired_since(moments[-1], actions),
+            moments=moments,
+            charts=charts(moments, actions),
+            columns=CHARTS,
+            numbers=list(table_of(moments)),
+            actions=actions,
+            table=store().table(name),
+            may_act=may_act,
+        )
+
+    @app.get("/tables/{catalog}/{segment}/maintain")
+    def form(request: Request, catalog: str, segment: str, proposal: str = "", may_act: bool = asked) -> Response:
+        name, report, chosen = _proposed(store(), catalog, segment, proposal)
+        values = form_values(name, chosen.params, dry_run=True, approval=True)
+        return _page(
+            request,
+            "maintain",
+            name=name,
+            table=report,
+            proposal=chosen,
+            conf=json.dumps(values, indent=2, ensure_ascii=False),
+            may_act=may_act,
+        )
+
+    @app.post("/tables/{catalog}/{segment}/maintain", dependencies=[Depends(_same_origin), *access.act])
+    def maintain(
+        request: Request,
+        catalog: str,
+        segment: str,
+        proposal: Annotated[str, Form()],
+        dry_run: Annotated[bool, Form()] = True,
+        approval: Annotated[bool, Form()] = True,
+    ) -> Response:
+        name, _, chosen = _proposed(store(), catalog, segment, proposal)
+        run_id = start(request, form_values(name, chosen.params, dry_run=dry_run, approval=approval))
+        return RedirectResponse(_links(request).run(MAINTENANCE_DAG, run_id), 303, _HEADERS)
+
+
+def _same_origin(request: Request) -> None:
+    """Refuses a form that another site sent: browsers say where a request comes from."""
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise HTTPException(403, "the form was sent from another site")
+
+
+def _known(store: Store, catalog: str, segment: str) -> tuple[str, Sequence[Moment], Trends]:
+    trends = store.trends()
+    name = parse_table(catalog, segment)
+    if name is None or name not in trends.tables:
+        _missing("no run of the last year has measured this table")
+    return name, trends.tables[name], trends
+
+
+def _proposed(store: Store, catalog: str, segment: str, proposal: str) -> tuple[str, TableReport, Proposal]:
+    name, _, _ = _known(store, catalog, segment)
+    report = store.table(name)
+    chosen = proposal_of(report, proposal) if report else None
+    if report is None or chosen is None:
+        _missing("this proposal is not there any more: the table has been measured again")
+    return name, report, chosen
+
+
+def _missing(reason: str) -> NoReturn:
+    raise HTTPException(404, reason)
+
+
+def _report(request: Request, store: Store, folder: str | None) -> Response:
+    found = store.report(folder) if folder else None
+    if found is None:
+        _missing("there is no such report")
+    return _page(request, "served_report", report=found)
+
+
+def _links(request: Request) -> Links:
+    return Links(str(request.scope.get("root_path", "")))
+
+
+def _page(request: Request, template: str, **values: Any) -> Response:
+    return HTMLResponse(render(template, _links(request), **values), headers=_HEADERS)

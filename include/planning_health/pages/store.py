@@ -1,0 +1,225 @@
+"""Reads what the runs left: the trend of all tables, the newest results of one, the reports. Never the catalog.
+
+The trend files are read once and kept; a request only lists their folders and reads what is new. One table's page
+opens the result files of one run. So the work does not grow with the number of tables times the weeks.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Final
+
+import fsspec
+from pydantic import ValidationError
+
+from planning_health.errors import InputError, WorkFailedError
+from planning_health.identifiers import TableName
+from planning_health.pages.trend import FOLDER, SCOPES, RunTrend, TablePoint
+from planning_health.reports.build import read_report
+from planning_health.reports.figure_data import Picture
+from planning_health.reports.model import Action, Report, TableReport
+from planning_health.reports.reading import mapping
+from planning_health.reports.table_report import TableResults, read_or_none, table_report
+from planning_health.reports.wording import clock, parse_time, visible
+from planning_health.run_folder import RunFolder
+
+YEAR: Final = timedelta(days=371)
+"""How far back the pages look: 53 weeks."""
+
+MAX_RUNS: Final = 400
+"""Trend files that are read of each kind, the newest first."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A table as one run measured it."""
+
+    at: datetime
+    run: RunTrend
+    point: TablePoint
+
+
+@dataclass(frozen=True)
+class Trends:
+    """All runs of the last year, the oldest first."""
+
+    runs: tuple[RunTrend, ...] = ()
+
+    @cached_property
+    def tables(self) -> Mapping[str, Sequence[Moment]]:
+        """The moments of each table that the newest weekly run or a later run has, the oldest first."""
+        moments: dict[str, list[Moment]] = defaultdict(list)
+        for run in self.runs:
+            for name, point in run.tables.items():
+                if run.scope == "run" and point.state == "not_measured":  # a what-if run diagnoses nothing
+                    continue
+                moments[name].append(Moment(_moment(point.measured_at) or _moment(run.at) or _EPOCH, run, point))
+        newest = self.newest_week
+        since = _moment(newest.at) if newest else None
+        return {
+            name: sorted(found, key=lambda moment: moment.at)
+            for name, found in sorted(moments.items())
+            if newest is None or name in newest.tables or (since and found[-1].at >= since)
+        }
+
+    @cached_property
+    def actions(self) -> Mapping[str, Sequence[Action]]:
+        """What was done to each table (by its shown name), the newest first."""
+        known: dict[tuple[str, str, str], Action] = {}
+        for run in self.runs:  # a later report knows better: an action can have been rolled back since
+            known |= {(action.table, action.run_id, action.kind): action for action in run.actions}
+        done: dict[str, list[Action]] = defaultdict(list)
+        for action in sorted(known.values(), key=lambda action: action.at, reverse=True):
+            done[action.table].append(action)
+        return done
+
+    @cached_property
+    def weeks(self) -> Sequence[RunTrend]:
+        """The weekly runs, the newest first."""
+        return [run for run in reversed(self.runs) if run.scope == "week"]
+
+    @property
+    def newest_week(self) -> RunTrend | None:
+        """The newest weekly run."""
+        return self.weeks[0] if self.weeks else None
+
+    def run(self, dag_id: str, run_id: str) -> RunTrend | None:
+        """The run of that name, if it left a report."""
+        return next((run for run in self.runs if (run.dag_id, run.run_id) == (dag_id, run_id)), None)
+
+
+@dataclass
+class Store:
+    """The files below one home.
+
+    Args:
+        home: fsspec URL or absolute path of the product's home folder.
+    """
+
+    home: str
+    _files: dict[str, tuple[Any, RunTrend | None]] = field(default_factory=dict, repr=False)
+    _trends: Trends = field(default_factory=Trends, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def trends(self) -> Trends:
+        """The trend of all tables as of now."""
+        with self._lock:
+            listed = dict(self._listed())
+            if listed != {path: version for path, (version, _) in self._files.items()}:
+                changed = [path for path, version in listed.items() if self._files.get(path, (None,))[0] != version]
+                read = _read_trends(self.home, changed)
+                self._files = {
+                    path: (version, read[path] if path in read else self._files[path][1])
+                    for path, version in listed.items()
+                }
+                runs = [run for _, run in self._files.values() if run is not None]
+                self._trends = Trends(tuple(sorted(runs, key=lambda run: run.at)))
+            return self._trends
+
+    def _listed(self) -> Iterator[tuple[str, Any]]:
+        """The trend files to read, with what tells one version of a file from another."""
+        filesystem, root = fsspec.url_to_fs(f"{self.home.rstrip('/')}/{FOLDER}")
+        oldest = f"{datetime.now(UTC) - YEAR:%Y%m%d}"
+        for scope in SCOPES:
+            try:
+                found = filesystem.ls(f"{root}/{scope}", detail=True)
+            except FileNotFoundError:
+                continue
+            names = {posixpath.basename(item["name"]): item for item in found}
+            for name in sorted(name for name in names if name.endswith(".json") and name >= oldest)[-MAX_RUNS:]:
+                item = names[name]
+                yield (
+                    item["name"],
+                    (item.get("size"), item.get("mtime") or item.get("LastModified") or item.get("ETag")),
+                )
+
+    def table(self, name: str) -> TableReport | None:
+        """The newest diagnosis of a table in full; ``None`` when the results are gone or were never made."""
+        moments = self.trends().tables.get(name, ())
+        for moment in reversed(moments):
+            folder, table = RunFolder(self.home, moment.run.dag_id, moment.run.run_id), TableName.parse(name)
+            results = TableResults.read(folder, table)
+            if any(results.files.values()):
+                return self._table_report(folder, results, moments)
+        return None
+
+    def _table_report(self, folder: RunFolder, results: TableResults, moments: Sequence[Moment]) -> TableReport:
+        name = str(results.table)
+        validation = read_or_none(folder, "validation")
+        measure = read_or_none(folder, "measure")
+        failed = mapping(mapping(measure.data).get("failed")) if measure else {}
+        return table_report(
+            results,
+            validation=mapping(mapping(mapping(validation.data).get("tables")).get(name)) if validation else {},
+            measure_reason=failed.get(name),
+            actions=self.trends().actions.get(visible(name), ()),
+            pictures=self._pictures(results, moments),
+            with_figures=True,
+        )
+
+    def _pictures(self, results: TableResults, moments: Sequence[Moment]) -> list[Picture]:
+        """The table now, and as it was before its last repair, when that was measured before and after."""
+        health, current = results.files.get("health"), results.data("health")
+        if health is None or not current:
+            return []
+        now = _moment(health.created_at) or _EPOCH
+        actions = self.trends().actions.get(visible(str(results.table)), ())
+        repairs = [at for action in actions if action.succeeded and (at := _moment(action.started_at)) and at < now]
+        earlier = [moment for moment in moments if repairs and moment.at < max(repairs)]
+        if earlier:
+            run = earlier[-1].run
+            before = read_or_none(RunFolder(self.home, run.dag_id, run.run_id), "health", results.table)
+            if before is not None and before.status == "ok":
+                shown = {"Before": mapping(before.data), "After": current}
+                times = (earlier[-1].at, now)
+                return [
+                    Picture(f"{title}, {clock(at.isoformat())}", data)
+                    for (title, data), at in zip(shown.items(), times, strict=True)
+                ]
+        return [Picture("Now", current)]
+
+    def report(self, folder: str) -> Report | None:
+        """The report in a folder below home that a known run named."""
+        return read_report(f"{self.home.rstrip('/')}/{folder}/report.json")
+
+    def tables_of_run(self, dag_id: str, run_id: str) -> list[str]:
+        """The tables of a run, in the order in which its tasks are mapped over them."""
+        folder = RunFolder(self.home, dag_id, run_id)
+        measure = read_or_none(folder, "measure")
+        listed = mapping(measure.data).get("tables") if measure else None
+        return [str(name) for name in listed] if isinstance(listed, list) else [str(t) for t in folder.tables()]
+
+
+def parse_table(catalog: str, segment: str) -> str | None:
+    """The table that an address names; ``None`` when it cannot be one."""
+    try:
+        name = TableName.from_path_segment(catalog, segment)
+        return str(name) if TableName.parse(str(name)) == name else None
+    except InputError:
+        return None
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_time(text)
+
+
+def _read_trends(home: str, paths: Sequence[str]) -> dict[str, RunTrend | None]:
+    filesystem, _ = fsspec.url_to_fs(home)
+    contents = filesystem.cat(list(paths), on_error="omit") if paths else {}
+    return {path: _parsed(contents.get(path)) for path in paths}
+
+
+def _parsed(content: bytes | None) -> RunTrend | None:
+    """A trend; ``None`` for a file that is damaged or gone: one run's trouble must not cost the page."""
+    try:
+        return RunTrend.model_validate_json(content) if content is not None else None
+    except (ValidationError, WorkFailedError):
+        return None

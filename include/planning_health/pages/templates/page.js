@@ -1,0 +1,39 @@
+// Inside Airflow's frame: take over its light or dark, and open links to Airflow in the whole window.
+(() => {
+  const { airflow, pages } = document.currentScript.dataset;
+  const root = document.documentElement;
+  const outer = (() => {
+    try {
+      return window.parent !== window && window.parent.document;
+    } catch {
+      return null; // another site's frame
+    }
+  })();
+  const chosen = () => {
+    const names = outer ? outer.documentElement.classList : null;
+    if (names && names.contains("dark")) return "dark";
+    if (names && names.contains("light")) return "light";
+    return null;
+  };
+  const paint = () => {
+    const theme = chosen();
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+  };
+  paint();
+  if (!outer) return;
+  new MutationObserver(paint).observe(outer.documentElement, { attributes: true, attributeFilter: ["class"] });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const inside = link.origin === location.origin && link.pathname.startsWith(pages);
+    const toAirflow = link.origin === location.origin && link.pathname.startsWith(airflow);
+    if (inside || !toAirflow) return;
+    event.preventDefault(); // the frame may not move the window, but a link of the window's own document may
+    const own = outer.createElement("a");
+    own.href = link.href;
+    outer.body.append(own);
+    own.click();
+    own.remove();
+  });
+})();

@@ -1,0 +1,55 @@
+"""Links between Airflow's tasks and the "Planning health" page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+
+from planning_health.pages.links import MOUNT, in_airflow, run_path
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+__all__ = ["MOUNT", "ReportLink", "TableLink", "base_url", "page_address", "url_prefix"]
+
+_DEFAULT_URL: Final = "http://localhost:8080"
+
+
+def base_url() -> str:
+    """The address of the Airflow UI (``[api] base_url``)."""
+    return (conf.get("api", "base_url", fallback=None) or _DEFAULT_URL).rstrip("/")
+
+
+def url_prefix() -> str:
+    """The path that Airflow is served under; empty at the top of its host."""
+    return urlsplit(base_url()).path.rstrip("/")
+
+
+def page_address(path: str) -> str:
+    """The address of a page inside the Airflow UI."""
+    return in_airflow(base_url(), path)
+
+
+class TableLink(BaseOperatorLink):
+    """From a task to the page of its table; of a task of the whole run, to the page of the run."""
+
+    name = "Planning health"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address of the page."""
+        chosen = f"?map_index={ti_key.map_index}" if ti_key.map_index >= 0 else ""
+        return page_address(run_path(ti_key.dag_id, ti_key.run_id) + chosen)
+
+
+class ReportLink(BaseOperatorLink):
+    """From a task to the report of its run."""
+
+    name = "Report"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address of the report."""
+        return page_address(f"{run_path(ti_key.dag_id, ti_key.run_id)}/report")
