@@ -1,0 +1,131 @@
+"""How much of each column's statistics a table's properties ask for, by the rules of Iceberg's ``MetricsConfig``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import SortOrder
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, PrimitiveType, StructType
+
+from planning_health.errors import InputError
+from planning_health.maintenance.properties import COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_COLUMNS
+from planning_health.metadata.model import PlanningMetadata
+from planning_health.planning.fewer_statistics import MetricsMode
+
+NONE: Final = MetricsMode.parse("none")
+FULL: Final = MetricsMode.parse("full")
+_DEFAULT: Final = MetricsMode.parse("truncate(16)")
+"""What Iceberg takes where nothing is set, and for columns of the sort order where the default keeps no bounds."""
+
+_INFERRED_LIMIT: Final = 100
+_ROW_LINEAGE_IDS: Final = (2147483540, 2147483539)
+"""``_row_id`` and ``_last_updated_sequence_number``, which v3 data files may store as columns."""
+
+
+def effective_modes(
+    schema: Schema, properties: Mapping[str, str], sort_order: SortOrder | None = None
+) -> dict[int, MetricsMode]:
+    """The metrics mode that new files get for each column with values of its own, by field id.
+
+    As ``MetricsConfig.forTable`` has it: a column's own property; else truncate(16) for a column that the table is
+    sorted by, where the default keeps no bounds; else the default that is set; else truncate(16), which only so many
+    columns get, top-level ones first, when the schema has more than ``max-inferred-column-defaults``. A mode that
+    Iceberg does not know counts as not set.
+
+    Args:
+        schema: the table's current schema.
+        properties: the table's properties.
+        sort_order: the table's current sort order.
+    """
+    default = _default_mode(schema, properties)
+    leaves = _leaves(schema)
+    modes = dict.fromkeys([*leaves, *_ROW_LINEAGE_IDS], default)
+    if DEFAULT_METRICS not in properties and default == NONE:
+        modes |= dict.fromkeys(_first_columns(schema, _limit(properties)), _DEFAULT)
+    promoted = default if default.keeps_bounds else _DEFAULT
+    for field in sort_order.fields if sort_order else ():
+        if field.transform.preserves_order and field.source_id in leaves:
+            modes[field.source_id] = promoted
+    for field_id in leaves:
+        own = properties.get(COLUMN_METRICS + (schema.find_column_name(field_id) or ""))
+        if own is not None:
+            modes[field_id] = _parsed(own, default)
+    return modes
+
+
+def trim_modes(metadata: PlanningMetadata, properties: Mapping[str, str]) -> dict[int, MetricsMode]:
+    """What a trim leaves of each column's statistics: a column that is not named loses all.
+
+    Columns that equality deletes compare keep what they have: the delete index prunes by it.
+
+    Args:
+        metadata: the recorded snapshot, with all its delete files.
+        properties: the table's properties, as they are or will be.
+    """
+    table = metadata.info.metadata
+    orders = {order.order_id: order for order in table.sort_orders}
+    modes = effective_modes(table.schema(), properties, orders.get(table.default_sort_order_id))
+    compared = {i for ids in metadata.delete_files["equality_ids"].unique().to_pylist() for i in ids or ()}
+    return {i: mode for i, mode in (modes | dict.fromkeys(compared, FULL)).items() if mode != NONE}
+
+
+def _parsed(text: str, fallback: MetricsMode) -> MetricsMode:
+    try:
+        return MetricsMode.parse(text)
+    except InputError:
+        return fallback
+
+
+def _default_mode(schema: Schema, properties: Mapping[str, str]) -> MetricsMode:
+    if DEFAULT_METRICS in properties:
+        return _parsed(properties[DEFAULT_METRICS], _DEFAULT)
+    return _DEFAULT if _counted_columns(schema.as_struct()) <= _limit(properties) else NONE
+
+
+def _limit(properties: Mapping[str, str]) -> int:
+    try:
+        limit = int(properties.get(MAX_INFERRED_COLUMNS, _INFERRED_LIMIT))
+    except ValueError:
+        return _INFERRED_LIMIT
+    return limit if limit >= 0 else _INFERRED_LIMIT
+
+
+def _leaves(schema: Schema) -> list[int]:
+    return [i for i in sorted(schema.field_ids) if isinstance(schema.find_type(i), PrimitiveType)]
+
+
+def _children(kind: IcebergType) -> tuple[NestedField, ...]:
+    if isinstance(kind, StructType):
+        return kind.fields
+    if isinstance(kind, ListType):
+        return (kind.element_field,)
+    return (kind.key_field, kind.value_field) if isinstance(kind, MapType) else ()
+
+
+def _counted_columns(kind: IcebergType) -> int:
+    """How many ids Iceberg compares with the limit (``TypeUtil.getProjectedIds``): structs count, some keys do not."""
+    children = _children(kind)
+    own = sum(isinstance(child.field_type, PrimitiveType) for child in children)
+    if isinstance(kind, StructType):
+        own += sum(isinstance(child.field_type, StructType) for child in children)
+    elif isinstance(kind, MapType):
+        own = 2 if isinstance(kind.value_type, PrimitiveType) else 0
+    return own + sum(_counted_columns(child.field_type) for child in children)
+
+
+def _first_columns(schema: Schema, limit: int) -> list[int]:
+    """The columns that get statistics where there are too many: a struct's own before those of its structs."""
+    found: list[int] = []
+    _visit(schema.as_struct(), limit, found)
+    return found
+
+
+def _visit(kind: IcebergType, limit: int, found: list[int]) -> None:
+    children = _children(kind)
+    own = [child.field_id for child in children if isinstance(child.field_type, PrimitiveType)]
+    found += own[: limit - len(found)]
+    for child in children:
+        if len(found) < limit:
+            _visit(child.field_type, limit, found)
