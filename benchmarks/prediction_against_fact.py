@@ -23,6 +23,7 @@ from planning_health.demo.lake import build_lake
 from planning_health.identifiers import TableName, sql_string
 from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
 from planning_health.maintenance.proposals import used_specs
+from planning_health.maintenance.rewrite import even_cuts
 from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
 from planning_health.planning.predicates import columns_in
 from planning_health.planning.respec import with_spec
@@ -128,7 +129,8 @@ class Copies:
             predicted = predict_rewrite_manifests(
                 predicted, spec_id, target_size(before.info.properties), sort_by
             ).metadata
-            self._call("rewrite_manifests", copy, f"spec_id => {spec_id}, use_caching => false{order}")
+            with even_cuts(self._spark):
+                self._call("rewrite_manifests", copy, f"spec_id => {spec_id}, use_caching => false{order}")
         what = f"rewrite_manifests, sorted by {', '.join(sort_by)}" if sort_by else "rewrite_manifests"
         return _change(table, what, (before, predicted, self._record(copy, wheres)), wheres)
 

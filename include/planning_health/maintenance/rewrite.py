@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
+
+SAMPLE_SIZE: Final = "spark.sql.execution.rangeExchange.sampleSizePerPartition"
+SAMPLED_ENTRIES: Final = 20_000
+"""Entries that Spark looks at for each new manifest, before it cuts: more than a manifest of 8 MiB usually holds."""
 
 
 class ConflictError(WorkFailedError):
@@ -120,9 +125,24 @@ def rewrite_manifests(
     return RewriteOutcome(committed, attempts, tuple(conflicts))
 
 
+@contextmanager
+def even_cuts(spark: SparkSession) -> Iterator[None]:
+    """Meanwhile, Spark cuts the entries into ranges by all of them, not by a sample of a few hundred.
+
+    By Spark's default of 100 a new manifest may be a fifth larger or smaller than the others, by chance.
+    """
+    before = spark.conf.get(SAMPLE_SIZE)
+    spark.conf.set(SAMPLE_SIZE, SAMPLED_ENTRIES)
+    try:
+        yield
+    finally:
+        spark.conf.set(SAMPLE_SIZE, str(before))
+
+
 def _attempt(spark: SparkSession, task: RewriteTask, java_table: Any) -> None:
     try:
-        _action(spark, task, java_table).execute()
+        with even_cuts(spark):
+            _action(spark, task, java_table).execute()
     except Exception as error:
         kind = failure_kind(error)
         if kind is FailureKind.CONFLICT:
