@@ -81,7 +81,7 @@ def drawn_extremes(
 def _between(low: Numbers, high: Numbers, share: Floats) -> Numbers:
     """The value at a share of the way from low to high; whole numbers are as likely as each other."""
     if low.dtype != np.int64:
-        moved: Numbers = np.clip(low + share * (high - low), low, high)
+        moved: Numbers = np.clip(low * (1 - share) + high * share, low, high)
         return moved
     width = high.view(np.uint64) - low.view(np.uint64)  # wraps around to the right difference, however large
     steps = np.minimum(share * (width.astype(np.float64) + 1), np.nextafter(2.0**64, 0)).astype(np.uint64)
