@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 
-from planning_health.pages.links import MOUNT, in_airflow, run_path
+from planning_health.pages.links import MOUNT, in_airflow, run_path, run_report_path
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -41,8 +41,7 @@ class TableLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address of the page."""
-        chosen = f"?map_index={ti_key.map_index}" if ti_key.map_index >= 0 else ""
-        return page_address(run_path(ti_key.dag_id, ti_key.run_id) + chosen)
+        return page_address(run_path(ti_key.dag_id, ti_key.run_id, ti_key.map_index))
 
 
 class ReportLink(BaseOperatorLink):
@@ -52,4 +51,4 @@ class ReportLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address of the report."""
-        return page_address(f"{run_path(ti_key.dag_id, ti_key.run_id)}/report")
+        return page_address(run_report_path(ti_key.dag_id, ti_key.run_id))

@@ -18,7 +18,7 @@ from planning_health.pages.index import SORTS, Query, index, repaired_since
 from planning_health.pages.links import MAINTENANCE_DAG, Links
 from planning_health.pages.maintenance_form import form_values, proposal_of
 from planning_health.pages.render import render, script, stylesheet
-from planning_health.pages.store import Moment, Store, Trends, parse_table
+from planning_health.pages.store import Moment, Store, Trends
 from planning_health.reports.model import Proposal, TableReport
 from planning_health.reports.wording import visible
 
@@ -108,17 +108,26 @@ def _add_lists(app: FastAPI, store: Callable[[], Store]) -> None:
 
 
 def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
-    @app.get("/runs/{dag_id}/{run_id}")
-    def run(request: Request, dag_id: str, run_id: str, map_index: int = -1) -> Response:
+    @app.get("/run")
+    def run(request: Request, dag_id: str = "", run_id: str = "", map_index: int = -1) -> Response:
         trends = store().trends()
         found = trends.run(dag_id, run_id)
         known = [name for name in _tables_of(store(), trends, dag_id, run_id) if name in trends.tables]
         if 0 <= map_index < len(known):
             return RedirectResponse(_links(request).table(known[map_index]), 303, _HEADERS)
-        return _page(request, "run", dag_id=dag_id, run_id=run_id, run=found, tables=known)
+        return _page(
+            request,
+            "run",
+            dag_id=dag_id,
+            run_id=run_id,
+            shown_dag=visible(dag_id),
+            shown_id=visible(run_id),
+            run=found,
+            tables=[(name, visible(name)) for name in known],
+        )
 
-    @app.get("/runs/{dag_id}/{run_id}/report")
-    def run_report(request: Request, dag_id: str, run_id: str) -> Response:
+    @app.get("/run/report")
+    def run_report(request: Request, dag_id: str = "", run_id: str = "") -> Response:
         found = store().trends().run(dag_id, run_id)
         return _report(request, store(), found.report if found else None)
 
@@ -131,14 +140,15 @@ def _tables_of(store: Store, trends: Trends, dag_id: str, run_id: str) -> list[s
 def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start: StartRun) -> None:
     asked = Depends(access.may_act)
 
-    @app.get("/tables/{catalog}/{segment}")
-    def table(request: Request, catalog: str, segment: str, may_act: bool = asked) -> Response:
-        name, moments, trends = _known(store(), catalog, segment)
+    @app.get("/table")
+    def table(request: Request, name: str = "", may_act: bool = asked) -> Response:
+        moments, trends = _known(store(), name)
         actions = trends.actions.get(visible(name), ())
         return _page(
             request,
             "table_page",
             name=name,
+            shown=visible(name),
             newest=moments[-1],
             repaired_at=repaired_since(moments[-1], actions),
             moments=moments,
@@ -146,13 +156,13 @@ def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start:
             columns=CHARTS,
             numbers=list(table_of(moments)),
             actions=actions,
-            table=store().table(name),
+            table=store().table(name, trends),
             may_act=may_act,
         )
 
-    @app.get("/tables/{catalog}/{segment}/maintain")
-    def form(request: Request, catalog: str, segment: str, proposal: str = "", may_act: bool = asked) -> Response:
-        name, report, chosen = _proposed(store(), catalog, segment, proposal)
+    @app.get("/table/maintain")
+    def form(request: Request, name: str = "", proposal: str = "", may_act: bool = asked) -> Response:
+        report, chosen = _proposed(store(), name, proposal)
         values = form_values(name, chosen.params, dry_run=True, approval=True)
         return _page(
             request,
@@ -164,16 +174,15 @@ def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start:
             may_act=may_act,
         )
 
-    @app.post("/tables/{catalog}/{segment}/maintain", dependencies=[Depends(_same_origin), *access.act])
+    @app.post("/table/maintain", dependencies=[Depends(_same_origin), *access.act])
     def maintain(
         request: Request,
-        catalog: str,
-        segment: str,
-        proposal: Annotated[str, Form()],
+        name: Annotated[str, Form()] = "",
+        proposal: Annotated[str, Form()] = "",
         dry_run: Annotated[bool, Form()] = True,
         approval: Annotated[bool, Form()] = True,
     ) -> Response:
-        name, _, chosen = _proposed(store(), catalog, segment, proposal)
+        _, chosen = _proposed(store(), name, proposal)
         run_id = start(request, form_values(name, chosen.params, dry_run=dry_run, approval=approval))
         return RedirectResponse(_links(request).run(MAINTENANCE_DAG, run_id), 303, _HEADERS)
 
@@ -184,21 +193,21 @@ def _same_origin(request: Request) -> None:
         raise HTTPException(403, "the form was sent from another site")
 
 
-def _known(store: Store, catalog: str, segment: str) -> tuple[str, Sequence[Moment], Trends]:
+def _known(store: Store, name: str) -> tuple[Sequence[Moment], Trends]:
+    """A table's moments; only names that a run left are looked up, so that no address reaches other files."""
     trends = store.trends()
-    name = parse_table(catalog, segment)
-    if name is None or name not in trends.tables:
+    if name not in trends.tables:
         _missing("no run of the last year has measured this table")
-    return name, trends.tables[name], trends
+    return trends.tables[name], trends
 
 
-def _proposed(store: Store, catalog: str, segment: str, proposal: str) -> tuple[str, TableReport, Proposal]:
-    name, _, _ = _known(store, catalog, segment)
-    report = store.table(name)
+def _proposed(store: Store, name: str, proposal: str) -> tuple[TableReport, Proposal]:
+    _, trends = _known(store, name)
+    report = store.table(name, trends)
     chosen = proposal_of(report, proposal) if report else None
     if report is None or chosen is None:
         _missing("this proposal is not there any more: the table has been measured again")
-    return name, report, chosen
+    return report, chosen
 
 
 def _missing(reason: str) -> NoReturn:

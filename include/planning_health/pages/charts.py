@@ -92,8 +92,9 @@ def _after(effect: Sequence[Comparison], key: str) -> Number | None:
 
 
 def sparkline(series: Sequence[Sample]) -> str:
-    """The path of a sparkline in a box of 100 × 20 whose foot is zero; empty when there is nothing to draw."""
-    return _path(series, _WIDTH, _HEIGHT)
+    """The path of a sparkline in a box of 100 × 20 whose foot is zero; empty before the second measurement."""
+    measured = sum(sample.value is not None for sample in series)
+    return _path(series, _WIDTH, _HEIGHT) if measured > 1 else ""
 
 
 def spark_text(series: Sequence[Sample], unit: str) -> str:

@@ -38,6 +38,7 @@ class Row:
     """A table in the list."""
 
     name: str
+    shown: str
     newest: Moment
     repaired_at: str | None
     overlap: Spark
@@ -108,6 +109,7 @@ def _row(name: str, newest: Moment, trends: Trends) -> Row:
     moments, actions = trends.tables[name], trends.actions.get(visible(name), ())
     return Row(
         name=name,
+        shown=visible(name),
         newest=newest,
         repaired_at=repaired_since(newest, actions),
         overlap=_spark(moments, actions, OVERLAP, "manifests"),

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from planning_health.identifiers import TableName
-
 MOUNT: Final = "/planning-health"
 """Where the pages are mounted in Airflow's API server, and the route of the view that shows them in its UI."""
 
@@ -20,13 +18,23 @@ DAGS: Final = frozenset({MAINTENANCE_DAG, WEEKLY_DAG, "planning_what_if"})
 
 def table_path(table: str) -> str:
     """A table's page below the mount."""
-    name = TableName.parse(table)
-    return f"/tables/{_quoted(name.catalog)}/{_quoted(name.path_segment)}"
+    return f"/table?{urlencode({'name': table})}"
 
 
-def run_path(dag_id: str, run_id: str) -> str:
-    """The page of a run below the mount."""
-    return f"/runs/{_quoted(dag_id)}/{_quoted(run_id)}"
+def maintain_path(table: str, proposal: str) -> str:
+    """The form that starts maintenance with a proposal's values, below the mount."""
+    return f"/table/maintain?{urlencode({'name': table, 'proposal': proposal})}"
+
+
+def run_path(dag_id: str, run_id: str, map_index: int = -1) -> str:
+    """The page of a run below the mount; with the index of a mapped task, the page of its table."""
+    mapped = {"map_index": map_index} if map_index >= 0 else {}
+    return f"/run?{urlencode({'dag_id': dag_id, 'run_id': run_id} | mapped)}"
+
+
+def run_report_path(dag_id: str, run_id: str) -> str:
+    """The report of a run below the mount."""
+    return f"/run/report?{urlencode({'dag_id': dag_id, 'run_id': run_id})}"
 
 
 def report_path(folder: str) -> str:
@@ -72,7 +80,7 @@ class Links:
 
     def maintain(self, table: str, proposal: str) -> str:
         """The form that starts maintenance with a proposal's values."""
-        return f"{self.root}{table_path(table)}/maintain?{urlencode({'proposal': proposal})}"
+        return self.root + maintain_path(table, proposal)
 
     def reports(self) -> str:
         """The list of reports."""
@@ -88,7 +96,7 @@ class Links:
 
     def run_report(self, dag_id: str, run_id: str) -> str:
         """The report of a run."""
-        return self.run(dag_id, run_id) + "/report"
+        return self.root + run_report_path(dag_id, run_id)
 
     def airflow_run(self, dag_id: str, run_id: str) -> str:
         """The run in the Airflow UI; empty for one that was not made by our Dags."""

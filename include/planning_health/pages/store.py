@@ -18,7 +18,7 @@ from typing import Any, Final
 import fsspec
 from pydantic import ValidationError
 
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.pages.trend import FOLDER, SCOPES, RunTrend, TablePoint
 from planning_health.reports.build import read_report
@@ -141,17 +141,16 @@ class Store:
                     (item.get("size"), item.get("mtime") or item.get("LastModified") or item.get("ETag")),
                 )
 
-    def table(self, name: str) -> TableReport | None:
+    def table(self, name: str, trends: Trends) -> TableReport | None:
         """The newest diagnosis of a table in full; ``None`` when the results are gone or were never made."""
-        moments = self.trends().tables.get(name, ())
-        for moment in reversed(moments):
+        for moment in reversed(trends.tables.get(name, ())):
             folder, table = RunFolder(self.home, moment.run.dag_id, moment.run.run_id), TableName.parse(name)
             results = TableResults.read(folder, table)
             if any(results.files.values()):
-                return self._table_report(folder, results, moments)
+                return self._table_report(folder, results, trends)
         return None
 
-    def _table_report(self, folder: RunFolder, results: TableResults, moments: Sequence[Moment]) -> TableReport:
+    def _table_report(self, folder: RunFolder, results: TableResults, trends: Trends) -> TableReport:
         name = str(results.table)
         validation = read_or_none(folder, "validation")
         measure = read_or_none(folder, "measure")
@@ -160,20 +159,21 @@ class Store:
             results,
             validation=mapping(mapping(mapping(validation.data).get("tables")).get(name)) if validation else {},
             measure_reason=failed.get(name),
-            actions=self.trends().actions.get(visible(name), ()),
-            pictures=self._pictures(results, moments),
+            actions=trends.actions.get(visible(name), ()),
+            pictures=self._pictures(results, trends),
             with_figures=True,
         )
 
-    def _pictures(self, results: TableResults, moments: Sequence[Moment]) -> list[Picture]:
+    def _pictures(self, results: TableResults, trends: Trends) -> list[Picture]:
         """The table now, and as it was before its last repair, when that was measured before and after."""
         health, current = results.files.get("health"), results.data("health")
         if health is None or not current:
             return []
         now = _moment(health.created_at) or _EPOCH
-        actions = self.trends().actions.get(visible(str(results.table)), ())
+        name = str(results.table)
+        actions = trends.actions.get(visible(name), ())
         repairs = [at for action in actions if action.succeeded and (at := _moment(action.started_at)) and at < now]
-        earlier = [moment for moment in moments if repairs and moment.at < max(repairs)]
+        earlier = [moment for moment in trends.tables[name] if repairs and moment.at < max(repairs)]
         if earlier:
             run = earlier[-1].run
             before = read_or_none(RunFolder(self.home, run.dag_id, run.run_id), "health", results.table)
@@ -196,15 +196,6 @@ class Store:
         measure = read_or_none(folder, "measure")
         listed = mapping(measure.data).get("tables") if measure else None
         return [str(name) for name in listed] if isinstance(listed, list) else [str(t) for t in folder.tables()]
-
-
-def parse_table(catalog: str, segment: str) -> str | None:
-    """The table that an address names; ``None`` when it cannot be one."""
-    try:
-        name = TableName.from_path_segment(catalog, segment)
-        return str(name) if TableName.parse(str(name)) == name else None
-    except InputError:
-        return None
 
 
 def _moment(text: str | None) -> datetime | None:
