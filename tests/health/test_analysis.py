@@ -105,6 +105,24 @@ def test_a_manifest_of_deleted_entries_alone_is_zero_live_and_not_high_delete() 
     assert result["manifests"][1]["live_entries"] == 0
 
 
+def test_the_finding_and_the_list_of_deleted_entries_tell_the_same_story() -> None:
+    table = days([0, 1])
+    table.manifest(*(Entry((number,), status=DELETED) for number in (1, 2)), Entry((3,)))
+    table.manifest(Entry((4,), status=DELETED))
+    (finding,) = diagnose(table)["findings"]
+    assert finding["title"] == "1 manifest holds many DELETED entries"
+    assert "m1.avro (67% of 3 entries)" in finding["evidence"]
+    assert "1 other manifest has DELETED entries only (100%): scans pass it over." in finding["evidence"]
+
+
+@pytest.mark.parametrize(("files", "expected"), [(150, "warning"), (1_100, "critical")])
+def test_small_files_are_critical_only_where_many_can_be_saved(files: int, expected: str) -> None:
+    table = TableBuilder({"d": DateType()}, [[("d", "day")]]).manifest(*(Entry((1,), size=100) for _ in range(files)))
+    result = diagnose(table)
+    (finding,) = [item for item in result["findings"] if item["id"] == "small_files"]
+    assert (finding["level"], level(result, "excess_file_share"), result["state"]) == (expected,) * 3
+
+
 def test_high_delete_covers_deleted_entries_and_delete_manifests() -> None:
     builder = days([0]).manifest(Entry((1,)), Entry((1,), status=DELETED))
     builder.manifest(Entry((0,), content=1, sequence=2), Entry((1,), content=1, sequence=2), content=DELETES)

@@ -221,6 +221,34 @@ def test_a_large_table_stays_within_the_caps(tmp_path: Path) -> None:
     assert max(bar.depth for bar in field.depth.panels[0].bars) == 61
 
 
+def test_manifests_without_a_live_entry_are_marked_and_do_not_count_as_the_highest_ratio(tmp_path: Path) -> None:
+    rows = [
+        sample.manifest(0, sample.FIRST_DAY, sample.FIRST_DAY + 9, deleted_ratio=1.0, live_entries=0),
+        sample.manifest(1, sample.FIRST_DAY, sample.FIRST_DAY + 9, deleted_ratio=0.5),
+    ]
+    health = sample.health_of(rows, state="warning", findings=[])
+    health["lists"]["by_deleted_ratio"] = [{"path": row["path"], "deleted_ratio": row["deleted_ratio"]} for row in rows]
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 1, 2, 4)
+    run.put("health", sample.ORDERS, data=health)
+    orders = table(build_report(run.folder), sample.ORDERS)
+    assert [row.live for row in orders.worst_deleted] == [False, True]
+    assert orders.number("deleted_ratio").value == 0.5  # type: ignore[union-attr]
+
+
+def test_the_picture_of_the_manifests_says_that_delete_manifests_are_not_drawn(tmp_path: Path) -> None:
+    rows = [sample.manifest(n, sample.FIRST_DAY, sample.FIRST_DAY + 9, content=int(n == 2)) for n in range(3)]
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 1, 3, 4)
+    run.put("health", sample.ORDERS, data=sample.health_of(rows, state="warning", findings=[]))
+    (field,) = table(build_report(run.folder), sample.ORDERS).figures.fields
+    assert field.ranges is not None
+    assert field.ranges.panels[0].manifests == 2
+    assert field.ranges.caption.endswith(
+        "Delete manifests, which planning opens beside them, are not drawn: there are 1."
+    )
+
+
 def test_values_without_numbers_are_placed_in_their_order(tmp_path: Path) -> None:
     def country(ordinal: int, lower: str, upper: str) -> dict[str, object]:
         bounds = {"field": "country", "transform": "identity", "lower_display": lower, "upper_display": upper}

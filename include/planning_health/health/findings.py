@@ -8,7 +8,7 @@ be clustered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,9 @@ WELL_CLUSTERED: Final = 2.0
 
 FEW_FILES: Final = 100
 """Saving fewer files than this changes no planning time that anyone notices."""
+
+MANY_FILES: Final = 1_000
+"""Compaction is critical only where it saves this many files: in a small table even all of them cost little."""
 
 FEW_MANIFESTS: Final = 20
 """So many manifests open in a few requests, whatever is in them."""
@@ -110,6 +113,11 @@ def _file_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
+def _counted(number: int, one: str, several: str) -> str:
+    """``1 manifest has``, ``2 manifests have``."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
@@ -146,7 +154,10 @@ def _wide_finding(a: Assessment, summaries: FieldSummaries, wide: Ints, fair: fl
         "wide_manifests",
         "partition_range_days",
         key.scope_key,
-        title=f"{len(wide)} of {len(summaries.ordinals)} manifests are wide in {key.name}",
+        title=(
+            f"{len(wide)} of {_counted(len(summaries.ordinals), 'manifest', 'manifests')} "
+            f"{'is' if len(wide) == 1 else 'are'} wide in {key.name}"
+        ),
         evidence=f"Clustered, each manifest would cover about {fair:.1f} days. Widest: {named}.",
         explanation=(
             f"A manifest is skipped only when the query's dates lie outside its range of {key.name}. These ranges are "
@@ -190,7 +201,7 @@ def _overlap_finding(a: Assessment, overlap: OverlapDepth) -> Finding:
         title=f"A lookup on {key.name} opens {_number(overlap.mean)} of {overlap.manifests} manifests",
         evidence=(
             f"Over {overlap.values} values of {key.name}: mean {_number(overlap.mean)}, 95 % within "
-            f"{_number(overlap.p95)}, worst {overlap.worst} ({key.display(overlap.raw[deepest])}); "
+            f"{_number(overlap.p95)}, worst {overlap.worst} (for {key.display(overlap.raw[deepest])}); "
             f"clustering ratio {_number(overlap.clustering_ratio)}."
         ),
         explanation="Files of the same partition value are spread over many manifests; planning opens each of them.",
@@ -206,11 +217,18 @@ def _high_deleted_ratio(a: Assessment) -> Iterator[Finding]:
     over = np.flatnonzero(ratios >= a.thresholds.by_signal["deleted_ratio"].warning)
     over = over[np.argsort(-ratios[over], kind="stable")]
     named = a.manifests(over, lambda ordinal: f"{ratios[ordinal]:.0%} of {manifests.entries[ordinal]} entries")
+    empty = int((manifests.entries > 0).sum() - (manifests.live > 0).sum())
+    passed_over = (
+        f" {_counted(empty, 'other manifest has', 'other manifests have')} DELETED entries only (100%): scans pass "
+        f"{'it' if empty == 1 else 'them'} over."
+        if empty
+        else ""
+    )
     yield a.finding(
         "high_deleted_ratio",
         "deleted_ratio",
-        title=f"{len(over)} manifests hold many DELETED entries",
-        evidence=f"{named}.",
+        title=f"{_counted(len(over), 'manifest holds', 'manifests hold')} many DELETED entries",
+        evidence=f"{named}.{passed_over}",
         explanation=(
             "A delete or an overwrite leaves DELETED entries in the manifests that it rewrote. Planning reads and "
             "drops them until these manifests are written again."
@@ -273,7 +291,7 @@ def _zero_live(a: Assessment) -> Iterator[Finding]:
     yield a.finding(
         "zero_live_manifests",
         "zero_live_manifests",
-        title=f"{len(zero)} manifests have no live entry left",
+        title=f"{_counted(len(zero), 'manifest has', 'manifests have')} no live entry left",
         evidence=f"{a.manifests(zero, lambda ordinal: f'{entries[ordinal]} DELETED entries')}.",
         explanation="They record what the last commit removed. Scans pass them over, but the manifest list names them.",
         recommendation="Nothing to run: the next commit drops them. Rewriting manifests may leave them in place.",
@@ -351,8 +369,11 @@ def _missing_bounds(a: Assessment) -> Iterator[Finding]:
     yield a.finding(
         "filter_columns_without_bounds",
         "filter_columns_without_bounds",
-        title=f"Queries filter by {len(missing)} column(s) without bounds",
-        evidence=f"No live file has bounds of {', '.join(missing)}; {len(without)} columns have no statistics at all.",
+        title=f"Queries filter by {_counted(len(missing), 'column', 'columns')} without bounds",
+        evidence=(
+            f"No live file has bounds of {', '.join(missing)}; "
+            f"{_counted(len(without), 'column has', 'columns have')} no statistics at all."
+        ),
         explanation=(
             "Without bounds a predicate on the column skips no file. Statistics stop after 100 columns by default "
             "(write.metadata.metrics.max-inferred-column-defaults), or a metrics mode switched them off."
@@ -368,7 +389,7 @@ def _excess_files(a: Assessment) -> Iterator[Finding]:
     files = a.measures.files
     if files.excess < FEW_FILES or not a.raised("excess_file_share"):
         return
-    yield a.finding(
+    found = a.finding(
         "small_files",
         "excess_file_share",
         title=f"{files.excess:,} of {files.files:,} data files could be saved by compaction",
@@ -379,6 +400,9 @@ def _excess_files(a: Assessment) -> Iterator[Finding]:
         explanation="Each file is an entry that planning decodes and a task to open, however small it is.",
         recommendation="Run rewrite_data_files on partitions with many small files.",
     )
+    if found.level == "critical" and files.excess < MANY_FILES:
+        found = replace(found, level="warning", threshold=a.thresholds.reached("excess_file_share", "warning"))
+    yield found
 
 
 def _skew(a: Assessment) -> Iterator[Finding]:
@@ -487,7 +511,7 @@ def _not_rewritable(a: Assessment) -> Iterator[Finding]:
             yield a.finding(
                 signal,
                 signal,
-                title=f"{len(fields)} partition field(s) {what}: these specs cannot be rewritten",
+                title=f"{_counted(len(fields), 'partition field', 'partition fields')} {what}: not to be rewritten",
                 evidence=f"{named}.",
                 explanation="Reading works, but Spark fails to rewrite manifests or list partitions of such a spec.",
                 recommendation=(

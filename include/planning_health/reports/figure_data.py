@@ -26,7 +26,7 @@ from planning_health.reports.model import (
     Span,
 )
 from planning_health.reports.reading import mapping, mappings, number, text, whole
-from planning_health.reports.wording import byte_size, counted, percentage, plain_number, visible
+from planning_health.reports.wording import byte_size, counted, percentage, plain_number, visible, worker_name
 
 MAX_SPANS: Final = 120
 MAX_BARS: Final = 96
@@ -60,6 +60,7 @@ class _FieldPicture:
 
     title: str
     manifests: list[_Manifest]
+    delete_manifests: int
     series: list[tuple[Point, float]]
     mean: float | None
     worst: float | None
@@ -107,13 +108,18 @@ def _field_picture(picture: Picture, spec_id: int, field: str) -> _FieldPicture:
             if found.get("field") == field and lower and upper:
                 label = f"{file_name(text(manifest.get('path')))}: {lower.display} to {upper.display}"
                 manifests.append(_Manifest(lower, upper, label))
+    deletes = sum(
+        number(manifest.get("spec_id")) == spec_id and manifest.get("content") in (1, "deletes")
+        for manifest in mappings(picture.health.get("manifests"))
+    )
     overlap = _overlap(picture.health, spec_id, field)
     series = [
         (point, depth)
         for item in mappings(overlap.get("series"))
         if (point := Point.of(item.get("value"), item.get("display"))) and (depth := number(item.get("depth")))
     ]
-    return _FieldPicture(picture.title, manifests, series, number(overlap.get("mean")), number(overlap.get("worst")))
+    mean, worst = number(overlap.get("mean")), number(overlap.get("worst"))
+    return _FieldPicture(picture.title, manifests, deletes, series, mean, worst)
 
 
 def _overlap(health: Mapping[str, Any], spec_id: int, field: str) -> Mapping[str, Any]:
@@ -164,6 +170,8 @@ def _range_figure(field: str, moments: Sequence[_FieldPicture], axis: Axis) -> R
     caption += f" before, {last.crossed} of {last.manifests} after the repair." if len(panels) > 1 else "."
     if any(panel.manifests > len(panel.spans) for panel in panels):
         caption += f" At most {MAX_SPANS} bars are drawn, evenly picked."
+    if deletes := drawn[-1].delete_manifests:
+        caption += f" Delete manifests, which planning opens beside them, are not drawn: there are {deletes}."
     return RangeFigure(
         field=visible(field),
         lookup=lookup.display,
@@ -321,7 +329,7 @@ def _load_panel(title: str, loads: Sequence[Number], other: Sequence[Number]) ->
 
 def affinity_figure(data: Mapping[str, Any]) -> BarFigure | None:
     """Bytes read at their home worker, now and after a worker leaves or joins, and each worker's preferred tasks."""
-    preferred = {visible(worker): whole(count) or 0 for worker, count in mapping(data.get("preferred")).items()}
+    preferred = {worker_name(worker): whole(count) or 0 for worker, count in mapping(data.get("preferred")).items()}
     home = number(mapping(data.get("home")).get("fraction"))
     if len(preferred) < 2 or home is None:
         return None
@@ -332,7 +340,7 @@ def affinity_figure(data: Mapping[str, Any]) -> BarFigure | None:
         *_shares_after("one joins", joins),
     ]
     fullest = max(preferred.values()) or 1
-    most = sorted(preferred.items(), key=lambda item: (-item[1], item[0]))[:MAX_TASKS]
+    chosen = sorted(preferred, key=lambda worker: -preferred[worker])[:MAX_TASKS]
     caption = (
         "Affinity routing makes one worker the home of each file, and runs a task where most of its bytes are at home: "
         f"{percentage(home)} of the bytes are then read at their home. When a worker leaves or joins, some files get a "
@@ -343,7 +351,8 @@ def affinity_figure(data: Mapping[str, Any]) -> BarFigure | None:
     bars = [LabelledBar(label=name, value=percentage(share), share=round(share, 4)) for name, share in shares]
     workers = [
         LabelledBar(label=worker, value=counted(count, "task"), share=round(count / fullest, 4))
-        for worker, count in most
+        for worker, count in preferred.items()
+        if worker in chosen
     ]
     panels = [
         BarPanel(title="Bytes read at home", bars=bars),

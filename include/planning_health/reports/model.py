@@ -80,6 +80,7 @@ class ManifestRow(_Part):
     range_text: str = ""
     range_days: Number | None = None
     entries: int | None = None
+    live: bool = True
     in_both: bool = False
 
 

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from planning_health.reports.model import Number, Simulation
 from planning_health.reports.reading import mapping, mappings, number, text, texts, whole
-from planning_health.reports.wording import NOT_MEASURED, byte_size, counted, percentage, plain_number, visible
+from planning_health.reports.wording import (
+    NOT_MEASURED,
+    byte_size,
+    counted,
+    percentage,
+    plain_number,
+    visible,
+    worker_name,
+)
 
 MOST_NAMED_WORKERS: Final = 8
 """Workers whose preferred tasks are written out; of more, the least and the most."""
@@ -36,9 +44,10 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
     if not files or not comparisons:
         return None
     split = mappings(mapping(data.get("split")).get("comparisons"))
+    affinity = mapping(data.get("affinity"))
     rows = [
         [
-            plain_number(whole(item.get("tasks")) or 0),
+            plain_number(whole(item.get("tasks")) or 0) + (" (as configured)" if item is comparisons[0] else ""),
             _fullest(mapping(item.get("default"))),
             _fullest(mapping(item.get("greedy"))),
             _size(item.get("lower_bound")),
@@ -46,6 +55,7 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
         ]
         for item, parts in zip(comparisons, [*split, *({} for _ in comparisons)], strict=False)
     ]
+    tasks = [whole(item.get("tasks")) or 0 for item in comparisons]
     _, dealt, greedy, bound, _ = rows[0]
     return Simulation(
         kind="assignment",
@@ -59,15 +69,17 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
             "Tasks",
             "Fullest task, files dealt out in turn",
             "Fullest task, largest files first",
-            "At best, without splitting files",
-            "Largest first, files split",
+            "Best that whole files allow",
+            "Fullest task, files split, largest first",
         ],
-        rows=rows,
-        notes=[*_split_note(data), *_affinity_notes(mapping(data.get("affinity"))), *_limit_note(data)],
+        rows=[row for _, row in sorted(zip(tasks, rows, strict=True))],
+        notes=[*_split_note(data), *_affinity_notes(affinity), *_limit_note(data)],
         summary=(
-            f"{counted(files, 'file')} over {counted(whole(comparisons[0].get('tasks')) or 0, 'task')}: the fullest "
-            f"reads {dealt} when files are dealt out in turn, {greedy} with the largest first, {bound} at best"
-        ),
+            f"{counted(files, 'file')} over {counted(tasks[0], 'task')}: the fullest reads {dealt} when files are "
+            f"dealt out in turn, {greedy} with the largest first, {bound} at best{_at_home(affinity)}"
+        )
+        if files > 1
+        else "",
     )
 
 
@@ -103,14 +115,25 @@ def _split_note(data: Mapping[str, Any]) -> list[str]:
     if target is None or parts is None:
         return []
     return [
-        f"Split at the table's target of {byte_size(target)}, the files make {counted(parts, 'part')}, the largest of "
-        f"{_size(split.get('largest_part_bytes'))}."
+        f"“Files split” cuts them between row groups, towards the table's target of {byte_size(target)}: "
+        f"{counted(parts, 'part')}, the largest of {_size(split.get('largest_part_bytes'))}."
     ]
 
 
 def _limit_note(data: Mapping[str, Any]) -> list[str]:
     message = text(mapping(data.get("planning_limit")).get("message"))
     return [visible(message)] if message else []
+
+
+def _at_home(affinity: Mapping[str, Any]) -> str:
+    """The shares of bytes at home, in short."""
+    shares = [
+        f"{percentage(share)} {when}"
+        for key, when in (("one_leaves", "when a worker leaves"), ("one_joins", "when one joins"))
+        if (share := number(mapping(mapping(affinity.get(key)).get("share")).get("fraction"))) is not None
+    ]
+    home = number(mapping(affinity.get("home")).get("fraction"))
+    return "" if home is None else f"; with affinity routing {', '.join([f'{percentage(home)} at home', *shares])}"
 
 
 def _affinity_notes(affinity: Mapping[str, Any]) -> list[str]:
@@ -136,7 +159,7 @@ def _affinity_notes(affinity: Mapping[str, Any]) -> list[str]:
 
 
 def _preferred(counts: Mapping[str, Any]) -> list[str]:
-    tasks = {visible(worker): whole(count) or 0 for worker, count in counts.items()}
+    tasks = {worker_name(worker): whole(count) or 0 for worker, count in counts.items()}
     if not tasks:
         return []
     if len(tasks) > MOST_NAMED_WORKERS:
@@ -169,7 +192,7 @@ def _handed_out(data: Mapping[str, Any]) -> Simulation | None:
             "Manifests opened",
             "Entries decoded",
             "Largest response",
-            "Held",
+            "Memory held",
         ],
         rows=[
             [
@@ -184,7 +207,9 @@ def _handed_out(data: Mapping[str, Any]) -> Simulation | None:
             for name, way in ways.items()
         ],
         notes=list(dict.fromkeys(visible(text(design["note"])) for design in designs if design.get("note"))),
-        summary=(
+        summary=""
+        if requests < 2
+        else (
             f"{counted(requests, 'request')} a scan; plans computed: {_count(computed.get('no_cache'))} without a "
             f"cache, {_count(computed.get('local_cache_expected'))} on average with a cache in each of "
             f"{counted(replicas, 'replica')}, {_count(computed.get('affinity_cache'))} with a shared cache"

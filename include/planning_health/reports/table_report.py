@@ -220,6 +220,7 @@ def _manifest_rows(health: Mapping[str, Any], name: str) -> list[ManifestRow]:
                 range_text=_range_text(widest),
                 range_days=number(known.get("range_days")) or number(widest.get("range_days")),
                 entries=whole(known.get("entries")),
+                live=known.get("live_entries") != 0,
                 in_both=path in both,
             )
         )
@@ -317,7 +318,8 @@ def _numbers(results: TableResults) -> list[KeyNumber]:
     manifests = mappings(health.get("manifests"))
     headline = _headline(results.files.get("measurement"))
     deepest = max(mappings(health.get("overlap")), key=lambda item: number(item.get("mean")) or 0, default={})
-    ratios = [ratio for item in manifests if (ratio := number(item.get("deleted_ratio"))) is not None]
+    scanned = [item for item in manifests if item.get("live_entries") != 0]  # scans pass the others over
+    ratios = [ratio for item in scanned if (ratio := number(item.get("deleted_ratio"))) is not None]
     manifest_count = _known(signals, "manifest_count", "manifests", default=number(headline.get("manifests")))
     lengths = [number(item.get("length")) for item in manifests]
     listed = sum(length for length in lengths if length is not None) if len(lengths) == manifest_count else None

@@ -89,6 +89,11 @@ def quantity(value: Number | None, unit: str = "") -> str:
     return f"{plain_number(value)} {singular}"
 
 
+def worker_name(url: str) -> str:
+    """A worker's address without scheme and trailing slash."""
+    return visible(url.removeprefix("http://").removesuffix("/"))
+
+
 def of_total(value: int | None, total: int | None) -> str:
     """``3 of 42``; the total is left out when it is not known."""
     if value is None:
