@@ -9,6 +9,7 @@ import pytest
 from benchmarks.prediction_against_fact import SORTED, Change, Copies, off, predicates
 
 from planning_health.identifiers import TableName
+from planning_health.maintenance.rewrite import SAMPLE_SIZE, SAMPLED_ENTRIES, even_cuts
 from planning_health.settings.load import DEMO_SETTINGS, load_settings
 
 if TYPE_CHECKING:
@@ -56,9 +57,16 @@ def test_a_rewrite_of_manifests_reads_what_was_predicted(copies: Copies, table: 
     assert misses(change, manifests=0.05, files=0, metadata_bytes=0.05) == []
 
 
+def test_spark_samples_as_before_once_manifests_are_cut(spark: SparkSession) -> None:
+    with even_cuts(spark):
+        assert int(str(spark.conf.get(SAMPLE_SIZE))) == SAMPLED_ENTRIES
+    assert spark.conf.get(SAMPLE_SIZE) == "100"
+
+
 @pytest.mark.parametrize(
     ("table", "spec"),
     [
+        ("lake.ops.page_views", "days(viewed_at)"),
         ("lake.ops.tickets", "days(opened_on)"),
         ("lake.ops.page_views", "bucket(8, visitor_id)"),
         ("lake.sales.invoices", "months(issued_on)"),
