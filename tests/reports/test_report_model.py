@@ -281,3 +281,15 @@ def test_values_without_numbers_are_placed_in_their_order(tmp_path: Path) -> Non
 
 def test_the_model_survives_json(weekly: Report) -> None:
     assert Report.model_validate_json(weekly.model_dump_json()) == weekly
+
+
+def test_a_query_that_does_not_fit_the_table_is_named_with_its_reason(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    left_out = {"name": "one_site", "where": "site = 'c'", "reason": "unknown column 'site'"}
+    planned = sample.planning(("one_day", "ordered_on = DATE'2026-09-20'", 1, 6))
+    run.put("planning", sample.ORDERS, data=planned | {"not_planned": [left_out]})
+    shown = table(build_report(run.folder), sample.ORDERS)
+    query = shown.queries[-1]
+    assert (query.name, query.where, query.manifests_opened) == ("one_site", "site = 'c'", None)
+    assert query.note == "not planned: unknown column 'site'"
+    assert shown.state == "ok"
