@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planning_health.health.catalogue import SIGNALS
-from planning_health.health.thresholds import DEFAULTS
+from planning_health.settings.thresholds import DEFAULTS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "signals.md").read_text(encoding="utf-8")
 

@@ -48,7 +48,19 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tabels": []}, "tabels: Extra inputs are not permitted"),
+        ({"tabels": []}, "unknown key 'tabels', did you mean 'tables'. Known keys: version, home, catalogs"),
+        (
+            {"catalogs": {"lake": {"property": {"type": "rest"}}}},
+            r"catalogs\.lake: unknown key 'property', did you mean 'properties'. Known keys: properties, secrets",
+        ),
+        (
+            {"tables": [{"match": "*", "thresholds": {"delete_ratio": {"warning": 1, "critical": 2}}}]},
+            r"tables\.0\.thresholds: unknown signal 'delete_ratio'; known: .*deleted_ratio",
+        ),
+        (
+            {"tables": [{"match": "*", "thresholds": {"deleted_ratio": {"warning": 0.9, "critical": 0.5}}}]},
+            r"tables\.0\.thresholds\.deleted_ratio: warning 0.9 is above critical 0.5",
+        ),
         ({"version": 2}, r"version: .*1.*\(got 2\)"),
         ({"catalogs": {}}, "catalogs: .*at least 1"),
         ({"catalogs": {"lake": {"properties": {"uri": "x"}}}}, "properties need 'type'"),
@@ -94,6 +106,25 @@ def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, content: str) -> Non
     path.write_text(content)
     with pytest.raises(InputError, match="settings file"):
         load_settings(path)
+
+
+def test_an_empty_file_says_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.touch()
+    with pytest.raises(InputError, match=r"settings\.yaml' is empty: expected at least the key 'catalogs'"):
+        load_settings(path)
+
+
+def test_falling_back_to_the_demonstration_settings_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("PLANNING_HEALTH_SETTINGS", raising=False)
+    load_settings()
+    assert "no settings file is given" in caplog.text
+    caplog.clear()
+    monkeypatch.setenv("PLANNING_HEALTH_SETTINGS", str(write(tmp_path, MINIMAL)))
+    load_settings()
+    assert caplog.text == ""
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from planning_health.demo.airflow_home import LOGIN, AirflowHome, prepare_airflo
 from planning_health.demo.run import build_lake_once
 from planning_health.errors import WorkFailedError
 from planning_health.settings import load_settings
+from planning_health.settings.load import settings_path
 
 PORT_VARIABLE: Final = "PLANNING_HEALTH_AIRFLOW_PORT"
 _DEFAULT_PORT: Final = 8080
@@ -45,7 +46,7 @@ def serve(console: Console) -> None:
         WorkFailedError: when a component ends by itself, or the UI does not answer in time.
     """
     require_java()
-    settings = load_settings()
+    settings = load_settings(settings_path())
     build_lake_once(settings, console)
     airflow = prepare_airflow_home(settings)
     port = _free_port()

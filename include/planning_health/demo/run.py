@@ -23,6 +23,7 @@ from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.reports import Report, read_report, terminal_predictions, terminal_summary
 from planning_health.settings import SettingsDocument, load_settings
+from planning_health.settings.load import settings_path
 
 MAINTAINED: Final = ("lake.sales.orders", "lake.ops.tickets")
 """The tables that the demonstration repairs: the wide manifests, and the highly deleted ones."""
@@ -40,7 +41,7 @@ def run_demo(console: Console) -> None:
         WorkFailedError: when a Dag run failed; names its log.
     """
     require_java()
-    settings = load_settings()
+    settings = load_settings(settings_path())
     home = Path(settings.home)
     began = time.monotonic()
     with _stage(console, "Preparing Airflow"):
@@ -115,7 +116,7 @@ def build_lake_here() -> None:
         sys.stdout.write(f"{done} {total} {table}\n")
         sys.stdout.flush()
 
-    spark = spark_session(load_settings(), "planning-health demo")
+    spark = spark_session(load_settings(settings_path()), "planning-health demo")
     try:
         build_lake(spark, progress=tell)
     finally:

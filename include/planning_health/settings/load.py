@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from pydantic_settings.exceptions import SettingsError
 from planning_health.errors import InputError, first_problem
 from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
+
+logger = logging.getLogger(__name__)
 
 ENVIRONMENT_PREFIX: Final = "PLANNING_HEALTH__"
 SETTINGS_VARIABLE: Final = "PLANNING_HEALTH_SETTINGS"
@@ -38,6 +41,11 @@ class _Loader(SettingsDocument, BaseSettings):
         return env_settings, init_settings
 
 
+def settings_path() -> Path:
+    """The file that ``PLANNING_HEALTH_SETTINGS`` names, else the demonstration lake's settings."""
+    return Path(os.environ.get(SETTINGS_VARIABLE) or DEMO_SETTINGS)
+
+
 def load_settings(file: str | os.PathLike[str] | None = None) -> SettingsDocument:
     """Loads the settings from ``file``, else from ``PLANNING_HEALTH_SETTINGS``, else the demonstration lake's.
 
@@ -47,7 +55,9 @@ def load_settings(file: str | os.PathLike[str] | None = None) -> SettingsDocumen
     Raises:
         InputError: naming the file, the key, the value and what was expected.
     """
-    path = Path(file or os.environ.get(SETTINGS_VARIABLE) or DEMO_SETTINGS)
+    path = Path(file) if file else settings_path()
+    if not file and path == DEMO_SETTINGS:
+        logger.warning("no settings file is given (--settings, %s): using the demonstration lake's", SETTINGS_VARIABLE)
     document = _read_yaml(path)
     _check_environment()
     try:
@@ -98,6 +108,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(f"settings file {str(path)!r} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"settings file {str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
+    if document is None:
+        raise InputError(f"settings file {str(path)!r} is empty: expected at least the key 'catalogs'")
     if not isinstance(document, dict):
         raise InputError(f"settings file {str(path)!r} holds {type(document).__name__}, expected a mapping")
     return document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.settings.thresholds import DEFAULTS
 
 ICEBERG_VERSION: Final = "1.12.0"
 ICEBERG_RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
@@ -34,6 +36,16 @@ Number = Annotated[float, BeforeValidator(_no_switch)]
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_every_key(cls, value: Any) -> Any:
+        unknown = [key for key in value if key not in cls.model_fields] if isinstance(value, dict) else []
+        if unknown:
+            near = get_close_matches(str(unknown[0]), cls.model_fields, n=1)
+            meant = f", did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"unknown key {unknown[0]!r}{meant} Known keys: {', '.join(cls.model_fields)}")
+        return value
 
 
 class SecretReference(_Model):
@@ -89,6 +101,12 @@ class Threshold(_Model):
     warning: Number
     critical: Number
 
+    @model_validator(mode="after")
+    def _warns_first(self) -> Threshold:
+        if not self.warning <= self.critical:
+            raise ValueError(f"warning {self.warning:g} is above critical {self.critical:g}")
+        return self
+
 
 class Query(_Model):
     """A query of the workload: its WHERE clause as written in Spark SQL, and how much it counts."""
@@ -111,6 +129,13 @@ class TableRule(_Model):
     list_length: Integer = Field(default=5, ge=1, le=100)
     queries: list[Query] = Field(default_factory=list)
     record_columns: list[str] = Field(default_factory=list)
+
+    @field_validator("thresholds")
+    @classmethod
+    def _thresholds_are_of_signals(cls, thresholds: dict[str, Threshold]) -> dict[str, Threshold]:
+        if unknown := sorted(thresholds.keys() - DEFAULTS.keys()):
+            raise ValueError(f"unknown signal {unknown[0]!r}; known: {', '.join(sorted(DEFAULTS))}")
+        return thresholds
 
     @field_validator("queries")
     @classmethod
