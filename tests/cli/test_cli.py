@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -15,8 +16,11 @@ from unittest import mock
 
 import pytest
 import yaml
+from pyiceberg.types import DateType
+from rich.console import Console
+from tests.health.builder import TableBuilder
 
-from planning_health.cli import main, output
+from planning_health.cli import main, output, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,6 +104,30 @@ def lake(spark: SparkSession, settings: SettingsDocument, tmp_path_factory: pyte
     return Cli(file)
 
 
+def test_an_empty_table_is_diagnosed_in_two_lines(calculator: Cli) -> None:
+    empty = TableBuilder({"d": DateType()}, [[("d", "day")]]).build()
+    with mock.patch.object(tables, "read_table", return_value=empty):
+        result = calculator("diagnose", "lake.sales.nothing")
+    assert result.out.splitlines()[1:] == ["The table is empty: there is nothing to plan."]
+    assert result.out.startswith("lake.sales.nothing: ok, ")
+
+
+def test_without_a_settings_file_it_is_said_that_the_demonstration_s_is_used(calculator: Cli) -> None:
+    with mock.patch.dict(os.environ):
+        os.environ.pop("PLANNING_HEALTH_SETTINGS", None)
+        result = calculator.process("diagnose", "nowhere.sales.orders")
+    assert "no settings file is given (--settings, PLANNING_HEALTH_SETTINGS)" in " ".join(result.err.split())
+    assert result.out == ""
+
+
+def test_markdown_is_rendered_on_a_terminal_and_left_as_it_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal, expected in ((True, "Table orders"), (False, "**Table** orders")):
+        monkeypatch.setattr(output, "console", Console(force_terminal=terminal, no_color=True, width=80))
+        with output.console.capture() as captured:
+            output.print_markdown("**Table** orders")
+        assert expected in re.sub(r"\x1b\[[\d;]*m", "", captured.get())
+
+
 def test_greedy_assignment_of_costs(calculator: Cli) -> None:
     document = calculator("assign", "--costs", "100,1,2,3", "--tasks", "2", "--strategy", "greedy", "--json").json
     assert document["assignment"] == [[0], [3, 2, 1]]
@@ -135,6 +163,20 @@ def test_estimated_task_count(calculator: Cli) -> None:
     numbers = {"bytes": 4480382, "bytes-per-partition": 1000000, "partitions": 2, "files": 7, "max-tasks": 4}
     arguments = [text for name, value in numbers.items() for text in (f"--{name}", str(value))]
     assert calculator("assign", "--estimate", *arguments, "--json").json == {"tasks": 3}
+
+
+def test_help_of_plan_tasks_names_the_table_and_its_command(calculator: Cli) -> None:
+    shown = calculator("plan-tasks", "--help").out
+    assert "[TABLE | COMMAND]" in shown
+    assert "TABLE (catalog.namespace.table)" in " ".join(shown.split())
+    assert "--where" in calculator("plan-tasks", "table", "--help").out
+
+
+def test_help_of_assign_names_the_defaults_of_a_table(calculator: Cli) -> None:
+    shown = " ".join(calculator("assign", "--help").out.replace("│", " ").split())
+    for key in ("assignment.tasks", "assignment.strategy", "assignment.workers", "assignment.partitions"):
+        assert key in shown
+    assert '[{"task": id, "hints": [[key, weight], …]}, …]' in shown
 
 
 def test_plan_tasks_batches(calculator: Cli) -> None:
@@ -184,6 +226,7 @@ def test_entry_ranges(calculator: Cli) -> None:
         (["serve", "--cache-minutes", "nan"], "--cache-minutes nan"),
         (["assign"], "TABLE, --costs, --hints or --estimate is missing"),
         (["assign", "--costs", "1"], "--tasks is missing"),
+        (["assign", "--costs", "1", "--tasks", "1", "--list-files"], "TABLE, whose files --list-files lists"),
         (["assign", "--hints", "/nope.json", "--workers", "http://a"], "/nope.json"),
         (["assign", "--estimate", "--bytes", "1", "--files", "1"], "--max-tasks is missing"),
         (["plan-tasks", "--tasks", "1", "--batch-size", "-1"], "-1"),
@@ -254,6 +297,46 @@ def test_diagnose_reports_findings_and_fails_on_their_level(lake: Cli) -> None:
 
 
 @pytest.mark.spark
+def test_assignment_of_a_table_takes_its_numbers_from_the_settings(lake: Cli) -> None:
+    document = lake("assign", TABLE, "--json").json
+    assert (len(document["assignment"]), len(document["loads"])) == (8, 4)  # 4 workers, 2 partitions a task
+    assert sorted(unit for feed in document["assignment"] for unit in feed) == list(range(len(document["files"])))
+    greedy = lake("assign", TABLE, "--strategy", "greedy", "--tasks", "3", "--json").json
+    assert len(greedy["assignment"]) == len(greedy["loads"]) == 3
+    assert greedy["files"] == sorted(document["files"])
+    routed = lake("assign", TABLE, "--strategy", "affinity", "--json").json
+    assert list(routed["preferred"]) == [f"http://worker-{number}/" for number in range(4)]
+    assert any("best effort" in limit for limit in routed["limits"])
+
+
+@pytest.mark.parametrize("strategy", ["default", "greedy", "affinity"])
+def test_the_files_of_each_task_are_a_table(lake: Cli, strategy: str) -> None:
+    where = ["--where", "ordered_on < DATE'2026-01-10'"]
+    files = lake("assign", TABLE, *where, "--strategy", strategy, "--json").json["files"]
+    shown = "".join(lake("assign", TABLE, *where, "--strategy", strategy, "--list-files").out.split())
+    assert files
+    assert all(file.rpartition("/")[2][:30] in shown.replace("│", "") for file in files)
+    assert "{'" not in shown
+
+
+def test_the_files_of_a_plan_are_a_table(lake: Cli) -> None:
+    shown = lake("plan", TABLE, "--where", "`order id` = 3", "--files").out
+    assert "residual filter" in shown
+    assert "{'" not in shown
+
+
+def test_plan_tasks_of_a_table_take_options_on_either_side(lake: Cli) -> None:
+    files = len(lake("assign", TABLE, "--json").json["files"])
+    for arguments in (
+        ("--batch-size", "4", TABLE),
+        (TABLE, "--batch-size", "4"),
+        ("table", TABLE, "--batch-size", "4"),
+    ):
+        document = lake("plan-tasks", *arguments, "--json").json
+        assert (document["inline"], document["requests"]) == (4, -(-files // 4))
+    assert lake("plan-tasks", "--json", TABLE).json["inline"] == files  # the settings' batches of 100
+
+
 def test_a_table_that_cannot_be_measured_is_status_1(lake: Cli) -> None:
     for command in ("diagnose", "plan", "measure"):
         result = lake(command, BROKEN)
@@ -312,7 +395,7 @@ def test_verify_fails_when_the_snapshots_do_not_hold_the_same(lake: Cli, spark: 
     spark.sql("INSERT INTO lake.test_cli.`Late Orders` VALUES (99, DATE'2026-01-01')")
     result = lake("verify", TABLE, "--against", str(old))
     assert result.status == 1
-    assert "does not hold what snapshot" in result.err
+    assert re.search(r"does not hold what snapshot \d+ held: \d of \d+ checks failed$", result.err.strip())
     assert lake("verify", TABLE, "--against", "17").status == 2
     unknown = lake("rollback", "no-such-run")
     assert (unknown.status, "'no-such-run'" in unknown.err) == (2, True)

@@ -16,7 +16,7 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, errors, plain, print_json, say
+from planning_health.cli.output import console, errors, plain, print_json, print_markdown, say
 from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
@@ -75,7 +75,7 @@ def maintain(
     if as_json:
         print_json(result.model_dump())
     else:
-        say(proposal_text(proposal))
+        print_markdown(proposal_text(proposal))
         if acted:
             _show_action(result.data)
         elif not apply:
@@ -105,5 +105,3 @@ def _show_action(action: dict[str, Any]) -> None:
     for step in action["steps"]:
         reason = f": {step['reason']}" if step.get("reason") else ""
         say(f"  {step['step']}: {step['status']}{reason}")
-    if action.get("rollback"):
-        say(f"go back with: {action['rollback']}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
@@ -39,6 +40,14 @@ def plain(text: object) -> str:
 def say(text: object, *, wrap: bool = False, to: Console = console) -> None:
     """Prints text from outside on a line of its own; ``wrap`` breaks it between words, else it stays whole to copy."""
     to.print(plain(text), highlight=False, soft_wrap=not wrap)
+
+
+def print_markdown(text: str) -> None:
+    """Prints Markdown: rendered on a terminal, as it is into a file or a pipe."""
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        say(text, to=console)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:

@@ -110,11 +110,15 @@ def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[T
 
 
 def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> None:
-    console.print(f"{plain(name)}: {level(found['state'])}, snapshot {snapshot_id}", highlight=False)
+    snapshot = "no snapshot" if snapshot_id is None else f"snapshot {snapshot_id}"
+    console.print(f"{plain(name)}: {level(found['state'])}, {snapshot}", highlight=False)
     for finding in found["findings"]:
         console.print(f"\n{level(finding['level'])} [bold]{plain(finding['title'])}[/]", highlight=False)
         say(finding["explanation"], wrap=True)
         say(f"→ {finding['recommendation']}", wrap=True)
+    if not found["manifests"]:
+        say("The table is empty: there is nothing to plan.")
+        return
     table_signals = [item for item in found["signals"] if item["scope"] == "table"]
     print_table(
         ["signal", "value", "unit", "level"],

@@ -47,7 +47,8 @@ def verify(
         ]
         print_table(["check", "state", "observed", "expected"], rows)
     if envelope.status != "ok":
-        raise WorkFailedError(f"{name} does not hold what snapshot {against} held: {envelope.reason}")
+        failed, checks = (envelope.headline[key] for key in ("checks_failed", "checks"))
+        raise WorkFailedError(f"{name} does not hold what snapshot {against} held: {failed} of {checks} checks failed")
 
 
 @app.command("rollback", rich_help_panel="Repair")
