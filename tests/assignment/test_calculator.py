@@ -30,12 +30,13 @@ def test_default_document_lists_indexes_per_feed_and_loads_per_task() -> None:
     assert document["loads"] == [12, 7, 9]
 
 
-def test_units_are_assigned_in_the_order_of_their_paths() -> None:
+def test_greedy_orders_units_by_path_and_default_deals_them_as_they_were_found() -> None:
     units = collect_units([("c", 1, None), ("a", 5, None), ("b", 3, None)])
     document = calculator.assign_units(units, 2, "greedy")
     assert document["files"] == ["a", "b", "c"]
     assert (document["assignment"], document["loads"]) == ([[0], [1, 2]], [5, 4])
-    assert calculator.assign_units(units, 2)["assignment"] == [[0, 2], [1]]
+    dealt = calculator.assign_units(units, 2)
+    assert (dealt["assignment"], dealt["files"], dealt["loads"]) == ([[0, 2], [1]], ["c", "a", "b"], [4, 5])
 
 
 def test_skew_is_null_without_load() -> None:

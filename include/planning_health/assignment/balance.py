@@ -7,7 +7,7 @@ datafusion-distributed. Largest-first list scheduling is Graham's LPT rule with 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,8 +136,21 @@ def greedy_units(units: UnitTable, tasks: int) -> Assignment:
     Raises:
         InputError: fewer than one task.
     """
+    return _in_stable_order(greedy_assignment, units, tasks)
+
+
+def default_units(units: UnitTable, tasks: int) -> Assignment:
+    """The default assignment of a scan's units in their stable order, as affinity routing starts from.
+
+    Raises:
+        InputError: fewer than one task.
+    """
+    return _in_stable_order(default_assignment, units, tasks)
+
+
+def _in_stable_order(assign: Callable[[Costs, int], Assignment], units: UnitTable, tasks: int) -> Assignment:
     order = units.stable_order()
-    placed = greedy_assignment(units.costs[order], tasks)
+    placed = assign(units.costs[order], tasks)
     rows = order.tolist()
     return Assignment(tuple([rows[index] for index in group] for group in placed.groups), placed.loads)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from planning_health.assignment.affinity import Hint, TaskHints, rank_workers
@@ -85,12 +86,14 @@ def assign_costs(costs: Costs, tasks: int, strategy: str = "default", partitions
 
 
 def assign_units(units: UnitTable, tasks: int, strategy: str = "default", partitions: int = 1) -> dict[str, Any]:
-    """Assigns a scan's units like ``assign_costs``; indexes refer to ``files``, ordered by path, start and length.
+    """Assigns a scan's units like ``assign_costs``; indexes refer to ``files``.
+
+    They are ordered by path, start and length before greedy balancing. Default deals them out as planning found them.
 
     Raises:
         InputError: an argument out of its range, or an unknown strategy.
     """
-    order = units.stable_order()
+    order = units.stable_order() if strategy == "greedy" else np.arange(len(units))
     document = assign_costs(units.costs[order], tasks, strategy, partitions)
     return {**document, "files": units.paths.take(pa.array(order)).to_pylist()}
 

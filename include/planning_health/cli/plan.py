@@ -49,5 +49,8 @@ def _show(predicate: dict[str, Any]) -> None:
     )
     for part in predicate["not_pushed_down"]:
         say(f"not pushed down: {part}", wrap=True)
-    for file in predicate.get("files", ()):
-        say(f"  {file}")
+    if "files" in predicate:
+        rows = [
+            (file["path"], file["bytes"], "\n".join(file["deletes"]), file["residual"]) for file in predicate["files"]
+        ]
+        print_table(["file", "bytes", "delete files", "residual filter"], rows)

@@ -15,21 +15,29 @@ from planning_health.cli.output import console, print_json, print_table
 from planning_health.cli.scans import units_of_table
 from planning_health.errors import InputError
 from planning_health.plan_tasks import calculator
+from planning_health.settings import load_settings
 
 BatchSize = Annotated[int, typer.Option(help="Tasks of one response; 0 for all in one.")]
 Replicas = Annotated[int, typer.Option(help="Server processes.")]
 
 
 class _TableOrCommand(TyperGroup):
-    """A group whose first word may also be a table name."""
+    """A group that also takes a table's name, before or after options: the command ``table`` may be left out."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        if args and args[0] not in self.commands and "." in args[0]:
-            args = ["table", *args]
-        return super().resolve_command(ctx, args)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for word in args:
+            if word in self.commands:
+                break
+            if "." in word and not word.startswith("-"):
+                args = ["table", *args]
+                break
+        return super().parse_args(ctx, args)
 
 
-plan_tasks = typer.Typer(cls=_TableOrCommand, help="Batches, tokens and the load on a planning server.")
+plan_tasks = typer.Typer(
+    cls=_TableOrCommand,
+    subcommand_metavar="[TABLE | COMMAND] [ARGS]...",
+)
 app.add_typer(plan_tasks, name="plan-tasks", rich_help_panel="Simulations")
 
 
@@ -41,7 +49,11 @@ def batches(
     replicas: Replicas = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Without a sub-command: how a plan of --tasks tasks is delivered, and how often it is computed."""
+    """Batches, tokens and the load on a planning server.
+
+    Give --tasks N for a plan of that many tasks; or a TABLE (catalog.namespace.table) for that table's scan, with the
+    options that "plan-tasks table --help" lists; or one of the commands below.
+    """
     if context.invoked_subcommand is not None:
         return
     if tasks is None:
@@ -49,20 +61,34 @@ def batches(
     _print(calculator.batching(tasks, batch_size, replicas), as_json)
 
 
-@plan_tasks.command("table", hidden=True)
+@plan_tasks.command("table")
 def table_batches(
     table: TableArgument,
     where: Where = None,
-    batch_size: BatchSize = 100,
-    replicas: Replicas = 3,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            help="Tasks of one response, 0 for all in one. Default: plan_tasks.batch_size of the settings (100)."
+        ),
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(help="Server processes. Default: plan_tasks.replicas of the settings (3).")
+    ] = None,
     snapshot_id: SnapshotId = None,
     ref: Ref = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """The same for the scan of a table."""
-    units = units_of_table(table, where, snapshot_id, ref, settings)
-    _print(calculator.batching(len(units), batch_size, replicas), as_json)
+    """How the plan of a TABLE's scan is delivered; the word "table" may be left out."""
+    loaded = load_settings(settings)
+    model = loaded.plan_tasks
+    units = units_of_table(loaded, table, where, snapshot_id, ref)
+    document = calculator.batching(
+        len(units),
+        model.batch_size if batch_size is None else batch_size,
+        model.replicas if replicas is None else replicas,
+    )
+    _print(document, as_json)
 
 
 @plan_tasks.command("encode")

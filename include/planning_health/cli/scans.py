@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from planning_health.assignment import UnitTable
 from planning_health.catalogs import load_pyiceberg_catalog
@@ -14,7 +13,7 @@ from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
 from planning_health.planning.expressions import ALWAYS_TRUE
 from planning_health.planning.predicates import parse_where
 from planning_health.planning.scan import simulate_scan
-from planning_health.settings import SettingsDocument, load_settings
+from planning_health.settings import SettingsDocument
 from planning_health.stages.measure import queried_columns
 from planning_health.stages.simulate_assignment import file_units
 
@@ -43,18 +42,16 @@ def read_table(
 
 
 def units_of_table(
-    table: str, wheres: list[str] | None, snapshot_id: int | None, ref: str | None, settings_file: Path | None
+    settings: SettingsDocument, table: str, wheres: list[str] | None, snapshot_id: int | None, ref: str | None
 ) -> UnitTable:
-    """The files that a scan with one predicate, or of the whole table, reads; in the stable order of paths.
+    """The files that a scan with one predicate, or of the whole table, reads, as planning finds them.
 
     Raises:
         InputError: like :func:`read_table`; also for more than one predicate or one that cannot be understood.
     """
     if len(wheres or ()) > 1:
         raise InputError(f"--where was given {len(wheres or ())} times: expected one predicate here")
-    metadata = read_table(load_settings(settings_file), table, wheres or [], snapshot_id, ref)
+    metadata = read_table(settings, table, wheres or [], snapshot_id, ref)
     where = wheres[0] if wheres else None
     filter_ = parse_where(where, metadata.info.schema).expression if where else ALWAYS_TRUE
-    units = file_units(metadata, simulate_scan(metadata, filter_))
-    order = units.stable_order()
-    return UnitTable.from_arrays(units.paths.take(order), units.lengths[order], planning_max_files=len(order))
+    return file_units(metadata, simulate_scan(metadata, filter_))

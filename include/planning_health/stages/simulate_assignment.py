@@ -21,7 +21,7 @@ from planning_health.assignment import (
     TaskHints,
     UnitTable,
     compare,
-    default_assignment,
+    default_units,
     estimate_tasks,
     greedy_units,
     home_share,
@@ -81,7 +81,7 @@ def _outcome(
     parts = _split_units(units, scan)
     split = compare(parts, counts)
     first = comparisons[0]
-    chosen = (greedy_units if model.strategy == "greedy" else _default_units)(units, first.tasks)
+    chosen = (greedy_units if model.strategy == "greedy" else default_units)(units, first.tasks)
     affinity = _affinity(units, chosen, model.workers)
     data = {
         "query": asdict(query),
@@ -129,10 +129,6 @@ def _split_units(units: UnitTable, scan: SimulatedScan) -> UnitTable:
         starts=np.array([piece.offset for piece in pieces], dtype=np.uint64),
         planning_max_files=max(PLANNING_MAX_FILES, len(pieces)),
     )
-
-
-def _default_units(units: UnitTable, tasks: int) -> Assignment:
-    return default_assignment(units.costs, tasks)
 
 
 def _task_counts(model: AssignmentSettings, hint: int) -> list[int]:
