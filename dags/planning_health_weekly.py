@@ -23,64 +23,65 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import dag, task, task_group
+from airflow.sdk import dag, task_group
 
 from planning_assets import MEASUREMENT, REPORT
+from planning_links import planning_task
 from planning_run import BY_TABLE, Result, conclude_run, measured_tables, step, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
 
-@task
+@planning_task
 def discover() -> Result:
     return step("discover")
 
 
-@task
+@planning_task
 def validate() -> Result:
     return step("validate")
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def tables() -> list[str]:
     return measured_tables()
 
 
-@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+@planning_task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def diagnose(table: str) -> Result:
     return table_step("diagnose", table)
 
 
-@task(map_index_template=BY_TABLE)
+@planning_task(map_index_template=BY_TABLE)
 def simulate_planning(table: str) -> Result:
     return table_step("simulate_planning", table)
 
 
-@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+@planning_task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def simulate_assignment(table: str) -> Result:
     return table_step("simulate_assignment", table)
 
 
-@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+@planning_task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def simulate_plan_tasks(table: str) -> Result:
     return table_step("simulate_plan_tasks", table)
 
 
-@task(map_index_template=BY_TABLE, trigger_rule="all_done")
+@planning_task(map_index_template=BY_TABLE, trigger_rule="all_done")
 def propose(table: str) -> Result:
     return table_step("propose", table)
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def append_history() -> Result:
     return step("append_history")
 
 
-@task(trigger_rule="all_done", outlets=[REPORT])
+@planning_task(trigger_rule="all_done", outlets=[REPORT])
 def report() -> Result:
     return write_report()
 
 
-@task(trigger_rule="all_done", retries=0)
+@planning_task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
     return conclude_run("health", "planning", "assignment", "plan_tasks", "proposal")
 

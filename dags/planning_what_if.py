@@ -20,16 +20,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag, task
+from airflow.sdk import Param, dag
 
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
+from planning_links import planning_task
 from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
 
 
-@task
+@planning_task
 def read_form() -> str:
     from planning_health.stages.forms import what_if_settings
     from planning_health.stages.run_record import start_run
@@ -40,22 +41,22 @@ def read_form() -> str:
         return str(table)
 
 
-@task
+@planning_task
 def simulate_planning() -> Result:
     return table_step("simulate_planning", form_fields()["table"])
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def simulate_assignment() -> Result:
     return table_step("simulate_assignment", form_fields()["table"])
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def simulate_plan_tasks() -> Result:
     return table_step("simulate_plan_tasks", form_fields()["table"])
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def what_if() -> Result:
     from planning_health.stages.forms import what_if_request
 
@@ -63,12 +64,12 @@ def what_if() -> Result:
     return table_step("what_if", fields["table"], request=what_if_request(fields))
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def report() -> Result:
     return write_report()
 
 
-@task(trigger_rule="all_done", retries=0)
+@planning_task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
     return conclude_run("planning", "assignment", "plan_tasks", "what_if")
 

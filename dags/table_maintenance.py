@@ -34,6 +34,7 @@ from maintenance_approval import MaintenanceApproval, answer_of
 from planning_assets import MAINTAINED_TABLE
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
+from planning_links import planning_task
 from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
@@ -41,7 +42,7 @@ SETTINGS, TABLES = run_settings_and_tables()
 MAINTENANCE = SETTINGS.maintenance
 
 
-@task
+@planning_task
 def read_form() -> dict[str, Any]:
     from planning_health.stages.forms import maintenance_request
     from planning_health.stages.run_record import start_run
@@ -52,12 +53,12 @@ def read_form() -> dict[str, Any]:
         return request.model_dump()
 
 
-@task
+@planning_task
 def diagnose() -> Result:
     return table_step("diagnose", form_fields()["table"])
 
 
-@task
+@planning_task
 def describe() -> str:
     from planning_health.reports.proposal_text import proposal_text
 
@@ -73,7 +74,7 @@ def decide(proposal: dict[str, Any]) -> str:
     return "approve" if form["approval"] and MAINTENANCE.approval == "required" else "act"
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def refuse() -> Result:
     answer = answer_of("approve")
     if answer is None or answer.approved:
@@ -81,12 +82,12 @@ def refuse() -> Result:
     return table_step("refuse", form_fields()["table"], by=answer.by)
 
 
-@task(trigger_rule="all_done")
+@planning_task(trigger_rule="all_done")
 def report() -> Result:
     return write_report()
 
 
-@task(trigger_rule="all_done", retries=0)
+@planning_task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
     return conclude_run("health", "proposal")
 

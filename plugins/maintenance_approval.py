@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import get_current_context
 
+from planning_links import TableLink
+
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -16,6 +18,8 @@ _ANSWER: Final = "answer"
 
 class MaintenanceApproval(ApprovalOperator):  # type: ignore[misc] # the provider is not typed
     """An approval that keeps the answer: Airflow's own leaves none behind when it is a rejection."""
+
+    operator_extra_links = (TableLink(),)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Goes on after the answer, or after the time for it has passed and the default was taken."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from airflow.plugins_manager import AirflowPlugin
 
-from planning_links import MOUNT, url_prefix
+from planning_health.pages.links import MOUNT
+from planning_links import url_prefix
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

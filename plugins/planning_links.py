@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from airflow.providers.standard.decorators.python import _PythonDecoratedOperator
 from airflow.sdk import BaseOperatorLink
+from airflow.sdk.bases.decorator import TaskDecorator, task_decorator_factory
 from airflow.sdk.configuration import conf
 
-from planning_health.pages.links import MOUNT, in_airflow, run_path, run_report_path
+from planning_health.pages.links import in_airflow, run_path
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
-
-__all__ = ["MOUNT", "ReportLink", "TableLink", "base_url", "page_address", "url_prefix"]
 
 _DEFAULT_URL: Final = "http://localhost:8080"
 
@@ -44,11 +45,13 @@ class TableLink(BaseOperatorLink):
         return page_address(run_path(ti_key.dag_id, ti_key.run_id, ti_key.map_index))
 
 
-class ReportLink(BaseOperatorLink):
-    """From a task to the report of its run."""
+class PlanningTask(_PythonDecoratedOperator):  # type: ignore[misc] # the provider is not typed
+    """A Python task that leads to the page of its table, or of its run."""
 
-    name = "Report"
+    custom_operator_name = "@planning_task"
+    operator_extra_links = (TableLink(),)
 
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address of the report."""
-        return page_address(run_report_path(ti_key.dag_id, ti_key.run_id))
+
+def planning_task(python_callable: Callable[..., Any] | None = None, **options: Any) -> TaskDecorator:
+    """Airflow's ``@task`` for our Dags, with the link to the "Planning health" page."""
+    return task_decorator_factory(python_callable, decorated_operator_class=PlanningTask, **options)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.pages.links import in_airflow, run_report_path
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings
 from planning_health.settings.load import DEMO_SETTINGS, SETTINGS_VARIABLE
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 Result = Any
 """A step's envelope as an XCom: a dictionary, but not annotated as one, or Airflow would push each key by itself."""
+
+log = logging.getLogger(__name__)
 
 BY_TABLE: Final = "{{ task.op_kwargs['table'] }}"
 """Names a mapped task by its table."""
@@ -69,8 +74,17 @@ def table_step(name: str, table: str, **options: Any) -> Result:
 
 
 def write_report() -> Result:
-    """Writes the run's report, with links to the Airflow UI where its address is configured (``[api] base_url``)."""
-    return step("report", airflow_url=(conf.get("api", "base_url", fallback=None) or "").rstrip("/") or None)
+    """Writes the run's report, with links to the Airflow UI where its address is configured (``[api] base_url``).
+
+    The task's log says where the report lies, and its page in the UI.
+    """
+    airflow_url = (conf.get("api", "base_url", fallback=None) or "").rstrip("/") or None
+    envelope = step("report", airflow_url=airflow_url)
+    dag_run = get_current_context()["dag_run"]
+    log.info("Report: %s", f"{posixpath.dirname(envelope['path'])}/report/index.html")
+    if airflow_url:
+        log.info("In Airflow: %s", in_airflow(airflow_url, run_report_path(dag_run.dag_id, dag_run.run_id)))
+    return envelope
 
 
 def measured_tables() -> list[str]:

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument, load_settings
+from planning_links import TableLink
 from planning_run import (
     connection_secrets,
     describe_assets,
@@ -62,6 +63,7 @@ class SparkJobOperator(SparkSubmitOperator):  # type: ignore[misc] # the provide
     """
 
     template_fields = ("table", "request")
+    operator_extra_links = (TableLink(),)
     template_fields_renderers: ClassVar[dict[str, str]] = {"request": "json"}
 
     def __init__(
