@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo airflow test test-full lint format dist java clean distclean
+.PHONY: help demo airflow test test-full test-ui lint format dist java clean distclean
 
 help: ## List all targets
 	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,6 +23,13 @@ test: $(STAMP) java ## Run all tests
 
 test-full: $(STAMP) java ## Compare planning with Iceberg on some 2,500 pairs of table and filter (about 5 minutes)
 	@PLANNING_ORACLE_PREDICATES=130 $(BIN)/python -m pytest tests/integration/test_planning_oracle.py
+
+test-ui: $(STAMP) java ## Run the tests in a browser, on a real Airflow (needs Chromium; about 8 minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,ui]'
+	@$(BIN)/python -m pytest tests/ui
+
+test-stack: $(STAMP) java ## Run the pipeline on PostgreSQL, an object store, a Spark cluster and LocalExecutor (about 15 minutes)
+	@$(BIN)/python -m pytest tests/stack
 
 lint: $(STAMP) ## Check formatting, style and types
 	@$(BIN)/ruff format --check .
