@@ -16,7 +16,7 @@ import fsspec
 from pydantic import ValidationError
 
 from planning_health.envelope import Envelope, Headline, ResultFile, Status
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.redaction import first_line, redact
 
@@ -193,5 +193,4 @@ def read_result(home: str, path: str) -> ResultFile | None:
     try:
         return ResultFile.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise WorkFailedError(f"result file {path} cannot be read: {first['msg']}") from error
+        raise WorkFailedError(f"result file {path} cannot be read: {first_problem(error)}") from error

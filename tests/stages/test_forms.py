@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType
 
 from planning_health.errors import InputError
+from planning_health.identifiers import TableName
+from planning_health.run_folder import RunFolder, write_bytes
 from planning_health.settings import SettingsDocument
 from planning_health.stages.forms import maintenance_request, what_if_settings
 
@@ -90,3 +96,48 @@ def test_what_if_without_anything_uses_the_settings(settings: SettingsDocument) 
 def test_what_if_names_the_wrong_field(settings: SettingsDocument, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(fields))):
         what_if_settings(settings, {"table": "lake.sales.orders"} | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"predicates": ["ordred_on = DATE'2026-01-01'"]},
+            r"predicates: .* column 'ordred_on' .*mean 'ordered_on'\?",
+        ),
+        (
+            {"spec": "days(nothing)"},
+            r"spec: .* no column 'nothing' when it was measured 2026-03.*; It had ",
+        ),
+        ({"metrics_columns": ["lost = none"]}, "metrics_columns: .* no column 'lost'"),
+    ],
+)
+def test_an_unknown_column_is_refused_by_the_newest_measurement(
+    settings: SettingsDocument, tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
+    measured(tmp_path, "1", "2026-01-01T00:00:00+00:00", "nothing", "lost", "ordred_on")
+    measured(tmp_path, "2", "2026-03-01T00:00:00+00:00", "ordered_on", "Customer Id")
+    known = settings.model_copy(update={"home": str(tmp_path)})
+    with pytest.raises(InputError, match=message):
+        what_if_settings(known, {"table": "lake.sales.orders", **fields})
+    what_if_settings(known, {"table": "lake.sales.orders", "predicates": ["ORDERED_ON IS NULL", "`customer id` = 1"]})
+
+
+def test_columns_of_a_table_that_was_never_measured_are_left_to_spark(
+    settings: SettingsDocument, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    what_if_settings(
+        settings.model_copy(update={"home": str(tmp_path)}), {"table": "lake.sales.orders", "predicates": ["a = 1"]}
+    )
+    assert "lake.sales.orders was never measured: its columns are checked once Spark has read it" in caplog.text
+
+
+def measured(home: Path, run: str, at: str, *columns: str) -> None:
+    """Leaves of a recording what tells the columns."""
+    folder = RunFolder(str(home), "planning_health_weekly", run)
+    fields = [NestedField(number, name, StringType()) for number, name in enumerate(columns, start=1)]
+    document = {"measured_at": at, "schema": Schema(*fields).model_dump(mode="json", by_alias=True)}
+    write_bytes(
+        f"{folder.metadata_url(TableName.parse('lake.sales.orders'))}/table.json", json.dumps(document).encode()
+    )

@@ -18,6 +18,7 @@ from typing import Final
 
 import psutil
 from rich.console import Console
+from rich.markup import escape
 
 from planning_health.catalogs.java import require_java
 from planning_health.demo.airflow_home import LOGIN, AirflowHome, prepare_airflow_home
@@ -58,9 +59,11 @@ def serve(console: Console) -> None:
     try:
         with log.open("ab") as output:
             _start(airflow, port, processes, output.fileno())
-        console.print(f"Starting Airflow; its log is {log}")
+        console.print(f"Starting Airflow; its log is {escape(str(log))}")
         _wait_until_ready(port, processes)
-        console.print(f"Airflow: [bold]http://localhost:{port}[/]   login: {LOGIN}   password: {airflow.password}")
+        console.print(
+            f"Airflow: [bold]http://localhost:{port}[/]   login: {LOGIN}   password: {escape(airflow.password)}"
+        )
         console.print("Ctrl-C ends it.")
         while True:
             _check_alive(processes)

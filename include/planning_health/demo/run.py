@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from planning_health.catalogs.java import require_java
@@ -59,7 +60,8 @@ def run_demo(console: Console) -> None:
     console.print(terminal_summary(report))
     if predictions := terminal_predictions(report):
         console.print(predictions)
-    console.print(f"Report: [bold]{home / 'reports' / 'latest' / 'index.html'}[/] ({time.monotonic() - began:.0f} s)")
+    address = escape(str(home / "reports" / "latest" / "index.html"))
+    console.print(f"Report: [bold]{address}[/] ({time.monotonic() - began:.0f} s)", soft_wrap=True)
 
 
 def _newest_report(settings: SettingsDocument) -> Report:
@@ -81,7 +83,7 @@ def _stage(console: Console, title: str) -> Iterator[_Line]:
         TextColumn("[dim]{task.fields[detail]}"),
         console=console,
     ) as progress:
-        line = _Line(progress, progress.add_task(title, total=1, detail=""))
+        line = _Line(progress, progress.add_task(escape(title), total=1, detail=""))
         yield line
         line.finish()
 
@@ -166,7 +168,7 @@ class _Line:
     def table(self, text: str) -> None:
         """A table of the lake was built: ``done total table``."""
         done, total, table = text.strip().split(" ", 2)
-        self.progress.update(self.task_id, completed=int(done), total=int(total), detail=table)
+        self.progress.update(self.task_id, completed=int(done), total=int(total), detail=escape(table))
 
     def task(self, text: str) -> None:
         """A line of a Dag run's log: shows the task that starts, counts those that end."""
@@ -176,7 +178,7 @@ class _Line:
         event, task, index = match.groups()
         if event == "starting":
             named = task if index == "-1" else f"{task} {int(index) + 1}"
-            self.progress.update(self.task_id, detail=named, total=None)
+            self.progress.update(self.task_id, detail=escape(named), total=None)
         else:
             self.progress.advance(self.task_id)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from planning_health.envelope import Envelope
-from planning_health.errors import InputError, PlanningHealthError
+from planning_health.errors import InputError, PlanningHealthError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.run_folder import RunFolder
@@ -54,7 +54,7 @@ class JobArguments:
         try:
             return MaintenanceRequest.model_validate_json(self.request or "")
         except ValidationError as error:
-            raise InputError(f"--request: {error.errors()[0]['msg']} (got {self.request!r})") from error
+            raise InputError(f"--request: {first_problem(error)}") from error
 
 
 def parse_arguments() -> JobArguments:

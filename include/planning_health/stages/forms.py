@@ -11,8 +11,10 @@ from planning_health.errors import InputError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.planning.fewer_statistics import MetricsMode
+from planning_health.planning.predicates import columns_in
 from planning_health.planning.spec_text import UNPARTITIONED, parse_spec
 from planning_health.settings import Query, SettingsDocument, TableRule
+from planning_health.stages.known_columns import check_columns
 from planning_health.stages.what_if import WhatIfRequest
 
 
@@ -80,7 +82,8 @@ def what_if_request(fields: Mapping[str, Any]) -> WhatIfRequest:
 def what_if_settings(settings: SettingsDocument, fields: Mapping[str, Any]) -> tuple[TableName, SettingsDocument]:
     """The table of the form ``planning_what_if``, and settings that answer its question with the usual steps.
 
-    The predicates become the table's queries, and the columns of another partition spec are recorded too.
+    The predicates become the table's queries, and the columns of another partition spec are recorded too. Columns are
+    checked against the table's newest measurement.
 
     Raises:
         InputError: naming the field, its value and what was expected.
@@ -92,7 +95,12 @@ def what_if_settings(settings: SettingsDocument, fields: Mapping[str, Any]) -> t
         document["assignment"] |= _given(what_if, "workers", "partitions_per_task", "tasks", "strategy")
         document["plan_tasks"] |= _given(what_if, "batch_size", "replicas")
         predicates = [line.strip() for line in what_if.predicates if line.strip()]
-        columns = what_if_request(fields).spec_columns
+        request = what_if_request(fields)
+        columns = request.spec_columns
+        used = [("predicates", column) for text in predicates for column in sorted(columns_in(text))]
+        used += [("spec", column) for column in columns]
+        used += [("metrics_columns", column) for column in request.metrics_columns]
+        check_columns(settings.home, table, used)
         if predicates or columns:
             rule = settings.rule_for(table) or TableRule(match="*")
             queries = [Query(name=f"predicate_{number}", where=text) for number, text in enumerate(predicates, 1)]

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 import planning_health
-from planning_health.errors import WorkFailedError
+from planning_health.errors import WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder, read_bytes, write_bytes
 from planning_health.settings import SettingsDocument
@@ -41,7 +41,7 @@ def run_settings(run_folder: RunFolder) -> SettingsDocument | None:
     try:
         return SettingsDocument.model_validate_json(content) if content is not None else None
     except ValidationError as error:
-        raise WorkFailedError(f"{run_folder.url}/settings.json cannot be read: {error.errors()[0]['msg']}") from error
+        raise WorkFailedError(f"{run_folder.url}/settings.json cannot be read: {first_problem(error)}") from error
 
 
 def remember_tables(settings: SettingsDocument, tables: Iterable[TableName]) -> None:
