@@ -14,6 +14,7 @@ from planning_health.assignment import (
     collect_units,
     compare,
     default_assignment,
+    default_units,
     feeds,
     greedy_assignment,
     greedy_units,
@@ -128,13 +129,14 @@ def test_no_makespan_is_below_the_lower_bound(costs: list[int], tasks: int) -> N
         assert assign(costs, tasks).makespan * tasks >= sum(costs)
 
 
+@pytest.mark.parametrize("assign", [greedy_units, default_units])
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(0, 9)), max_size=12), st.integers(1, 4), st.randoms())
-def test_greedy_does_not_depend_on_the_order_of_discovery(files, tasks: int, random) -> None:
+def test_units_in_stable_order_do_not_depend_on_the_order_of_discovery(assign, files, tasks: int, random) -> None:
     shuffled = list(files)
     random.shuffle(shuffled)
 
     def contents(rows) -> list[list[tuple[str, int]]]:
-        placed = greedy_units(collect_units([(path, size, 1) for path, size in rows]), tasks)
+        placed = assign(collect_units([(path, size, 1) for path, size in rows]), tasks)
         return [[rows[index] for index in group] for group in placed.groups]
 
     assert contents(files) == contents(shuffled)

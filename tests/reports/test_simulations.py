@@ -140,7 +140,7 @@ def test_homes_of_files_are_a_figure_and_text(weekly: Report) -> None:
     assert [(bar.label, bar.value) for bar in workers.bars][:2] == [("worker-0", "0 tasks"), ("worker-1", "1 task")]
     assert f'id="{weekly.tables[0].anchor}-affinity"' in render_html(weekly)
     markdown = render_markdown(weekly)
-    assert "52% at home, 57% when a worker leaves, 48% when one joins" in markdown
+    assert "52% of the bytes at home, 57% when a worker leaves, 48% when one joins" in markdown
 
 
 def test_a_single_worker_or_no_work_has_no_figure_of_homes() -> None:
@@ -183,9 +183,9 @@ def test_the_weekly_markdown_has_one_line_a_simulation_and_none_for_what_is_no_q
     assert render_markdown(weekly).count(f"`{sample.UPLOADS}`: 8 files over 4 tasks") == 1
     assert render_markdown(weekly).count("3 requests a scan") == 1
     run = sample.Sample(tmp_path / "one", sample.WEEKLY, "run", "2026-11-30T06:02:00+00:00")
-    single = assignment() | {"planned": {"files": 1, "bytes": 5}}
+    alone = assignment() | {"planned": {"files": 4, "bytes": 5}}  # on four tasks
     run.measured(sample.UPLOADS, 7, 2, 1)
-    run.put("assignment", sample.UPLOADS, data=single)
+    run.put("assignment", sample.UPLOADS, data=alone)
     run.put("plan_tasks", sample.UPLOADS, data=plan_tasks() | {"requests": 1})
     assert "handed out by a server" not in render_markdown(build_report(run.folder))
 

@@ -62,15 +62,16 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
         title="How tasks would share the heaviest query",
         text=(
             f"{_query(data)} reads {counted(files, 'file')} of {_size(planned.get('bytes'))} in all. A distributed "
-            "engine gives each task some of the files, and the query ends when the fullest task does."
+            "engine gives each task some of the files, and the query ends when the fullest task does; “2 × the mean” is "
+            "twice what a task reads on average."
             f"{_wanted(mapping(data.get('task_hint')))}"
         ),
         columns=[
             "Tasks",
             "Fullest task, files dealt out in turn",
-            "Fullest task, largest files first",
+            "Fullest task, largest files first (greedy)",
             "Best that whole files allow",
-            "Fullest task, files split, largest first",
+            "Fullest task, files split (greedy)",
         ],
         rows=[row for _, row in sorted(zip(tasks, rows, strict=True))],
         notes=[*_split_note(data), *_affinity_notes(affinity), *_limit_note(data)],
@@ -78,7 +79,7 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
             f"{counted(files, 'file')} over {counted(tasks[0], 'task')}: the fullest reads {dealt} when files are "
             f"dealt out in turn, {greedy} with the largest first, {bound} at best{_at_home(affinity)}"
         )
-        if files > 1
+        if files > tasks[0]
         else "",
     )
 
@@ -115,8 +116,9 @@ def _split_note(data: Mapping[str, Any]) -> list[str]:
     if target is None or parts is None:
         return []
     return [
-        f"“Files split” cuts them between row groups, towards the table's target of {byte_size(target)}: "
-        f"{counted(parts, 'part')}, the largest of {_size(split.get('largest_part_bytes'))}."
+        f"“Files split” cuts files between their row groups, towards the table's target of {byte_size(target)}; a file "
+        f"of one row group stays whole. That makes {counted(parts, 'part')}, the largest of "
+        f"{_size(split.get('largest_part_bytes'))}."
     ]
 
 
@@ -133,7 +135,11 @@ def _at_home(affinity: Mapping[str, Any]) -> str:
         if (share := number(mapping(mapping(affinity.get(key)).get("share")).get("fraction"))) is not None
     ]
     home = number(mapping(affinity.get("home")).get("fraction"))
-    return "" if home is None else f"; with affinity routing {', '.join([f'{percentage(home)} at home', *shares])}"
+    return (
+        ""
+        if home is None
+        else f"; with affinity routing {', '.join([f'{percentage(home)} of the bytes at home', *shares])}"
+    )
 
 
 def _affinity_notes(affinity: Mapping[str, Any]) -> list[str]:
