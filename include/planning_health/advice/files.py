@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable, Iterator
 from typing import IO, Final
@@ -12,7 +13,9 @@ import pyarrow as pa
 from planning_health.errors import InputError
 from planning_health.redaction import first_line, redact
 
-_CHUNK: Final = 1 << 20
+logger = logging.getLogger(__name__)
+
+_CHUNK: Final = 1 << 16
 _STREAMS: Final = {"zstd": "zstd", "zst": "zstd", "gz": "gzip", "bz2": "bz2"}
 _SPARKS_OWN: Final = ("lz4", "snappy")
 _UNSUPPORTED: Final = ("lzf",)
@@ -85,17 +88,13 @@ def _chunks(stream: IO[bytes], codec: str) -> Iterator[bytes]:
         yield from _BLOCKS[codec](stream)
         return
     source = pa.CompressedInputStream(pa.PythonFile(stream, "r"), _STREAMS[codec]) if codec in _STREAMS else stream
-    while chunk := _read(source):
-        yield chunk
-
-
-def _read(source: IO[bytes] | pa.NativeFile) -> bytes:
     try:
-        return bytes(source.read(_CHUNK))
+        while chunk := bytes(source.read(_CHUNK)):
+            yield chunk
     except OSError as error:
-        if "ended" in str(error) or "truncated" in str(error).lower():  # the program is still writing
-            return b""
-        raise
+        if "truncated" not in str(error).lower():
+            raise
+        logger.warning("a compressed file ends in its middle, as while it is written: what is there was read")
 
 
 def _lz4_blocks(stream: IO[bytes]) -> Iterator[bytes]:

@@ -46,9 +46,7 @@ def read_scan_reports(paths: Iterable[str]) -> Iterator[Observation]:
                 found += 1
                 yield _observation(report)
         if not found:
-            raise InputError(
-                f"{path!r} holds no ScanReport: expected one JSON document a line with table-name and filter"
-            )
+            raise InputError(f"{path!r} holds no ScanReport: expected JSON documents, one a line, with table-name")
 
 
 def _scan_report(line: bytes) -> Mapping[str, Any] | None:
