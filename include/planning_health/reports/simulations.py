@@ -62,8 +62,8 @@ def _shared_work(data: Mapping[str, Any]) -> Simulation | None:
         title="How tasks would share the heaviest query",
         text=(
             f"{_query(data)} reads {counted(files, 'file')} of {_size(planned.get('bytes'))} in all. A distributed "
-            "engine gives each task some of the files, and the query ends when the fullest task does; “2 × the mean” is "
-            "twice what a task reads on average."
+            "engine gives each task some of the files, and the query ends when the fullest task does; “2 × the mean” "
+            "is twice what a task reads on average."
             f"{_wanted(mapping(data.get('task_hint')))}"
         ),
         columns=[
