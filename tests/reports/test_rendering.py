@@ -156,7 +156,12 @@ def test_what_waits_for_a_decision_links_to_the_form_with_its_values(tmp_path: P
     run = sample.this_week(tmp_path)
     html = render_html(build_report(run.folder, airflow_url="https://airflow.example.com"))
     assert '<a href="#next">Decide on it.</a>' in html
-    assert '<a href="https://airflow.example.com/dags/table_maintenance">' in html
+    page = "https://airflow.example.com/plugin/planning-health/planning-health/table/maintain"
+    assert f'<a href="{page}?name=lake.sales.customers&amp;proposal=rewrite_manifests_spec_0">' in html
+
+
+def test_without_airflow_s_address_the_form_s_values_are_told(tmp_path: Path) -> None:
+    html = render_html(build_report(sample.this_week(tmp_path).folder))
     assert "Table: lake.sales.customers; actions: rewrite_manifests; spec id: 0." in html
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from planning_health.pages.links import in_airflow
 from planning_health.reports.glossary import signal_label, signal_meaning, signal_unit
 from planning_health.reports.model import LabelledBar, Number, Report, TableReport
 from planning_health.reports.wording import (
@@ -96,6 +97,7 @@ def report_environment() -> Environment:
         cell=_cell,
         counted=counted,
         day=day,
+        in_airflow=in_airflow,
         moment=moment,
         of_total=of_total,
         percent=_percent,

@@ -127,7 +127,10 @@ class Comparison(_Part):
 
 
 class Proposal(_Part):
-    """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form."""
+    """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form.
+
+    ``page`` is where that form is filled in with them, below the address of the "Planning health" page.
+    """
 
     id: str
     action: str
@@ -141,6 +144,7 @@ class Proposal(_Part):
     effect: list[Comparison] = Field(default_factory=list)
     summary: str = ""
     form: str = ""
+    page: str = ""
 
     @property
     def runnable(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
 from planning_health.reports.command_line import form_values, maintain_command
 from planning_health.reports.effects import effect_sentence, predicted_effect
@@ -290,6 +291,7 @@ def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
         effect=rows,
         summary=effect_sentence(rows, measured=False),
         form=visible(form_values(table, params)),
+        page=maintain_path(table, text(item.get("id")) or str(index)),
     )
 
 
