@@ -19,7 +19,13 @@ LIMITS = list(dict.fromkeys((*BALANCE_LIMITS, *AFFINITY_LIMITS)))
 
 def balance(*loads: int) -> dict[str, Any]:
     mean = sum(loads) / len(loads)
-    return {"makespan": max(loads), "mean": mean, "skew": max(loads) / mean, "loads": loads, "files": [4] * len(loads)}
+    return {
+        "makespan": max(loads),
+        "mean": mean,
+        "skew": max(loads) / mean,
+        "loads": list(loads),
+        "files": [4] * len(loads),
+    }
 
 
 def homes(at_old_home: float, share: float) -> dict[str, Any]:
@@ -120,6 +126,17 @@ def test_a_table_compares_both_assignments_the_bound_and_split_files_for_each_nu
     assert "“everything” reads 8 files of 100 MB" in shared.text
 
 
+def test_the_figure_of_tasks_shows_their_bytes_and_files(weekly: Report) -> None:
+    figure = weekly.tables[0].figures.assignment
+    assert figure is not None
+    assert [bar.value for bar in figure.panels[0].bars] == [
+        "64 MB · 4 files",
+        "20 MB · 4 files",
+        "9 MB · 4 files",
+        "7 MB · 4 files",
+    ]
+
+
 def test_a_table_compares_the_four_ways_to_hand_out_a_plan(weekly: Report) -> None:
     handed_out = weekly.tables[0].simulations[1]
     assert [row[1:3] for row in handed_out.rows] == [["1", "1"], ["3", "3"], ["3", "1.75"], ["3", "1"]]
@@ -174,7 +191,7 @@ def test_the_markdown_of_a_what_if_run_has_every_row_and_note_of_the_page(what_i
         for row in simulation.rows:
             assert all(cell in html and cell in plain for cell in row)
         assert all(note in plain for note in simulation.notes)
-    assert "everything (heaviest): manifests 2 of 2, data files 36 of 1,512" in plain
+    assert "everything (heaviest), `size >= 0`: manifests 2 of 2, data files 36 of 1,512" in plain
 
 
 def test_the_weekly_markdown_has_one_line_a_simulation_and_none_for_what_is_no_question(

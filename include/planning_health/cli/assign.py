@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from planning_health.assignment import UnitTable, calculator, default_units
+from planning_health.assignment.limits import BYTES_ARE_AN_ESTIMATE
 from planning_health.cli.app import app
 from planning_health.cli.documents import parse_json
 from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, Where, needed
@@ -180,7 +181,7 @@ def _show(document: dict[str, Any], *, list_files: bool) -> None:
         console.print(f"{document['tasks']} tasks")
     if list_files:
         print_table(["task", "worker", "file"] if "preferred" in document else ["task", "file"], _files(document))
-    for limit in document.get("limits", ()):
+    for limit in document.get("limits", [BYTES_ARE_AN_ESTIMATE]):
         console.print(f"[dim]{plain(limit)}[/]")
 
 

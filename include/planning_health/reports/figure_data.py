@@ -279,7 +279,8 @@ def column_figure(health: Mapping[str, Any]) -> BarFigure | None:
 def assignment_figure(data: Mapping[str, Any]) -> BarFigure | None:
     """Bytes per task, dealt out in turn (default) and largest file first (greedy); even tasks need no bars."""
     comparison = next(iter(mappings(data.get("comparisons"))), {})
-    default, greedy = _loads(comparison.get("default")), _loads(comparison.get("greedy"))
+    dealt, largest_first = _loads(comparison.get("default")), _loads(comparison.get("greedy"))
+    default, greedy = [load for load, _ in dealt], [load for load, _ in largest_first]
     if min(len(default), len(greedy)) < 2 or not default[0]:
         return None
     title, tasks = "Bytes per task", len(default)
@@ -297,16 +298,20 @@ def assignment_figure(data: Mapping[str, Any]) -> BarFigure | None:
     if tasks > MAX_TASKS:
         caption += f" The {MAX_TASKS} fullest tasks are shown."
     panels = [
-        _load_panel("Default: dealt out in turn", default, greedy),
-        _load_panel("Greedy: largest first", greedy, default),
+        _load_panel("Default: dealt out in turn", dealt, max(default[0], greedy[0])),
+        _load_panel("Greedy: largest first", largest_first, max(default[0], greedy[0])),
     ]
     return BarFigure(kind="assignment", title=title, panels=panels, caption=caption)
 
 
-def _loads(strategy: Any) -> list[Number]:
-    """Bytes of each task, the fullest first."""
-    loads = mapping(strategy).get("loads")
-    return sorted((number(load) or 0 for load in loads), reverse=True) if isinstance(loads, list) else []
+def _loads(strategy: Any) -> list[tuple[Number, int | None]]:
+    """Bytes and number of files of each task, the fullest first."""
+    loads, files = (mapping(strategy).get(name) for name in ("loads", "files"))
+    if not isinstance(loads, list):
+        return []
+    counts = files if isinstance(files, list) and len(files) == len(loads) else [None] * len(loads)
+    tasks = [(number(load) or 0, whole(count)) for load, count in zip(loads, counts, strict=True)]
+    return sorted(tasks, key=lambda task: -task[0])
 
 
 def _skew(loads: Sequence[Number]) -> float:
@@ -317,12 +322,16 @@ def _skew_text(loads: Sequence[Number]) -> str:
     return f"{_skew(loads):.2f} times the mean"
 
 
-def _load_panel(title: str, loads: Sequence[Number], other: Sequence[Number]) -> BarPanel:
-    """Bars of one strategy; both share the scale of the fullest task of the default."""
-    highest = max(*loads, *other)
+def _load_panel(title: str, loads: Sequence[tuple[Number, int | None]], highest: Number) -> BarPanel:
+    """Bars of one strategy; ``highest`` is the fullest task of all strategies, whose scale they share."""
     bars = [
-        LabelledBar(label=f"task {rank}", value=byte_size(load), share=round(load / highest, 4), emphasis=rank == 1)
-        for rank, load in enumerate(loads[:MAX_TASKS], start=1)
+        LabelledBar(
+            label=f"task {rank}",
+            value=byte_size(load) + ("" if files is None else f" · {counted(files, 'file')}"),
+            share=round(load / highest, 4),
+            emphasis=rank == 1,
+        )
+        for rank, (load, files) in enumerate(loads[:MAX_TASKS], start=1)
     ]
     return BarPanel(title=title, bars=bars)
 

@@ -72,11 +72,12 @@ def render_markdown(report: Report) -> str:
         [f"# {escape(report.title)}"],
         [f"**{escape(report.lede)}**"] if report.lede else [],
         *(overview if report.whole_week else []),
-        _section("What the queries make planning read", [] if report.whole_week else _queries(report)),
-        _section("What if", [line for table in report.tables for line in _alternatives(table)]),
+        _section("What the queries make planning read", [] if report.whole_week else _queries(report), whole=True),
+        _section("What if", [line for table in report.tables for line in _alternatives(table)], whole=True),
         _section(
             "The heaviest query, shared among tasks and handed out by a server",
             [line for table in report.tables for line in _simulations(table, whole=not report.whole_week)],
+            whole=not report.whole_week,
         ),
         _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
         _section("Actions taken", [_action(action) for action in report.actions]),
@@ -87,12 +88,12 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def _section(title: str, lines: list[str], *, empty: str | None = None) -> list[str]:
-    """A heading and its list; without lines the section is left out, unless ``empty`` says something."""
+def _section(title: str, lines: list[str], *, empty: str | None = None, whole: bool = False) -> list[str]:
+    """A heading and its list, cut unless ``whole``; without lines there is none, unless ``empty`` says something."""
     if not lines:
         return [f"## {title}", "", empty] if empty else []
-    shown = lines[:MAX_LINES]
-    if len(lines) > MAX_LINES:
+    shown = lines if whole else lines[:MAX_LINES]
+    if len(lines) > len(shown):
         shown.append(f"- … and {len(lines) - MAX_LINES} more: see the full report")
     return [f"## {title}", "", *shown]
 
@@ -140,7 +141,8 @@ def _changes(report: Report) -> list[str]:
 def _queries(report: Report) -> list[str]:
     """What planning each query reads, as a single run looks at one table."""
     return [
-        f"- {code(table.table)}: {escape(query.name)}{' (heaviest)' if query.heaviest else ''}: manifests "
+        f"- {code(table.table)}: {escape(query.name)}{' (heaviest)' if query.heaviest else ''}, "
+        f"{code(query.where)}: manifests "
         f"{of_total(query.manifests_opened, query.manifests_total)}, data files "
         f"{of_total(query.files_result, query.files_total)}, metadata {quantity(query.metadata_bytes, 'bytes')}"
         + (f"; {escape(query.note)}" if query.note else "")
@@ -157,9 +159,7 @@ def _simulations(table: TableReport, *, whole: bool) -> list[str]:
         lines += [f"- {code(table.table)}: {escape(sentence(told))}"] if told else []
         if whole:
             lines += [
-                f"  - {escape(row[0])}: "
-                + escape("; ".join(map(": ".join, zip(item.columns[1:], row[1:], strict=True))))
-                for row in item.rows
+                "  - " + escape("; ".join(map(": ".join, zip(item.columns, row, strict=True)))) for row in item.rows
             ]
             lines += [f"  - {escape(sentence(note))}" for note in item.notes]
     return lines
@@ -177,6 +177,7 @@ def _alternatives(table: TableReport) -> list[str]:
                 f"{quantity(row.metadata_bytes[1], 'bytes')}"
                 for row in item.reads
             ),
+            *(f"  - {escape(sentence(note))}" for note in item.notes),
         )
     ]
 
