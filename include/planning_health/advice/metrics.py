@@ -228,7 +228,7 @@ class _Advisor:
         if all(leaf.op in UNARY for leaf in values if leaf.name == name):
             return _COUNTS, f"{len(filters)} observed filter(s) ask for nulls only, which counts tell"
         bounded = MetricsMode.parse(self.today[name]).keeps_bounds
-        mode = self._as_today(field_id) if bounded else _USUAL if self._truncatable(field_id) else _FULL
+        mode = self._as_today(field_id) if bounded else self._plain(field_id, _USUAL)
         return mode, (
             f"{len(filters)} observed filter(s) use it and no file has its bounds: what they would prune cannot be "
             "measured before files have them"
@@ -265,9 +265,12 @@ class _Advisor:
         """The mode that keeps what files have and new ones get; bounds that are not text are never truncated."""
         mode = MetricsMode.parse(self.today[self.names[field_id]])
         if not self._truncatable(field_id):
-            return _FULL if mode.keeps_bounds or self._has_bounds(field_id) else str(mode)
+            return _FULL if self._has_bounds(field_id) else self._plain(field_id, str(mode))
         longest = self._longest_bound(field_id)
         return str(mode) if mode.length is None or mode.length >= longest else f"truncate({longest})"
+
+    def _plain(self, field_id: int, mode: str) -> str:
+        return _FULL if MetricsMode.parse(mode).keeps_bounds and not self._truncatable(field_id) else mode
 
     def _truncatable(self, field_id: int) -> bool:
         return isinstance(self.schema.find_type(field_id), StringType | BinaryType)
@@ -345,7 +348,7 @@ class _Advisor:
         """The default and the columns' own properties that differ from those that are set."""
         properties = self.metadata.info.properties
         set_now = {key.removeprefix(COLUMN_METRICS) for key in properties if key.startswith(COLUMN_METRICS)}
-        if all(MetricsMode.parse(mode) == MetricsMode.parse(self.today[name]) for name, mode in modes.items()):
+        if all(modes[name] == self._plain(field_id, self.today[name]) for field_id, name in self.names.items()):
             return {"default": None, "modes": {}}
         default = NO_STATISTICS if NO_STATISTICS in modes.values() else None
         own = {name: mode for name, mode in modes.items() if mode != default}

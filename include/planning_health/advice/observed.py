@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -188,7 +189,9 @@ class _Resolver:
 
     def _named_in(self, text: str) -> frozenset[str]:
         names = (self._schema.find_column_name(field_id) for field_id in self._schema.field_ids)
-        return frozenset(name for name in names if name and name.lower() in text.lower())
+        return frozenset(
+            name for name in names if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        )
 
     def _name(self, name: str) -> str:
         return self._schema.find_column_name(self._resolve(name).field_id) or name
