@@ -110,6 +110,11 @@ _SIMULATIONS: Final = (
         "Two ways to share files among tasks: dealt out in turn, or the largest first to the least loaded task.",
     ),
     _Term(
+        "Home of a file",
+        "The worker that affinity routing prefers for it, by a hash of the file's path and the worker's address. It says "
+        "nothing of what a worker keeps.",
+    ),
+    _Term(
         "Plan task",
         "A ticket with which a planning server hands out a long plan in parts. Each ticket may make the server plan "
         "again.",
