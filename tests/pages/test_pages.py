@@ -137,6 +137,13 @@ def test_a_run_under_way_leads_to_its_approval(pages: TestClient) -> None:
     assert "refresh" in text
 
 
+def test_a_run_that_waits_for_a_decision_says_what_it_proposes(serve: Serve, tmp_path: Path) -> None:
+    run = sample.dry_run(tmp_path)
+    text = serve(tmp_path).get(run_path(run.dag_id, run.run_id)).text
+    assert "left no report yet" in text
+    assert "<li>Rewrite the manifests of spec 0.</li>" in text
+
+
 def test_the_form_starts_maintenance_with_the_proposals_values(
     pages: TestClient, started: list[dict[str, Any]]
 ) -> None:

@@ -123,6 +123,7 @@ def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
             shown_dag=visible(dag_id),
             shown_id=visible(run_id),
             run=found,
+            proposed=store().proposed_by_run(dag_id, run_id) if dag_id == MAINTENANCE_DAG and not found else [],
             tables=[(name, visible(name)) for name in known],
         )
 

@@ -24,7 +24,7 @@ from planning_health.pages.trend import FOLDER, SCOPES, RunTrend, TablePoint
 from planning_health.reports.build import read_report
 from planning_health.reports.figure_data import Picture
 from planning_health.reports.model import Action, Report, TableReport
-from planning_health.reports.reading import mapping
+from planning_health.reports.reading import mapping, mappings, text
 from planning_health.reports.table_report import TableResults, read_or_none, table_report
 from planning_health.reports.wording import clock, parse_time, visible
 from planning_health.run_folder import RunFolder
@@ -61,9 +61,9 @@ class Trends:
             for name, point in run.tables.items():
                 if run.scope == "run" and point.state == "not_measured":  # a what-if run diagnoses nothing
                     continue
-                moments[name].append(Moment(_moment(point.measured_at) or _moment(run.at) or _EPOCH, run, point))
+                moments[name].append(Moment(parse_time(point.measured_at) or parse_time(run.at) or _EPOCH, run, point))
         newest = self.newest_week
-        since = _moment(newest.at) if newest else None
+        since = parse_time(newest.at) if newest else None
         return {
             name: sorted(found, key=lambda moment: moment.at)
             for name, found in sorted(moments.items())
@@ -169,10 +169,10 @@ class Store:
         health, current = results.files.get("health"), results.data("health")
         if health is None or not current:
             return []
-        now = _moment(health.created_at) or _EPOCH
+        now = parse_time(health.created_at) or _EPOCH
         name = str(results.table)
         actions = trends.actions.get(visible(name), ())
-        repairs = [at for action in actions if action.succeeded and (at := _moment(action.started_at)) and at < now]
+        repairs = [at for action in actions if action.succeeded and (at := parse_time(action.started_at)) and at < now]
         earlier = [moment for moment in trends.tables[name] if repairs and moment.at < max(repairs)]
         if earlier:
             run = earlier[-1].run
@@ -197,9 +197,12 @@ class Store:
         listed = mapping(measure.data).get("tables") if measure else None
         return [str(name) for name in listed] if isinstance(listed, list) else [str(t) for t in folder.tables()]
 
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_time(text)
+    def proposed_by_run(self, dag_id: str, run_id: str) -> list[str]:
+        """The titles of what a run proposes, before it has left a report."""
+        folder = RunFolder(self.home, dag_id, run_id)
+        results = (read_or_none(folder, "proposal", table) for table in folder.tables())
+        found = (mappings(mapping(result.data).get("proposals")) for result in results if result is not None)
+        return [visible(text(item.get("title"))) for proposals in found for item in proposals]
 
 
 def _read_trends(home: str, paths: Sequence[str]) -> dict[str, RunTrend | None]:
