@@ -13,6 +13,7 @@ from planning_health.reports import (
     Report,
     build_report,
     render_html,
+    render_mail,
     render_markdown,
     terminal_predictions,
     terminal_summary,
@@ -118,6 +119,31 @@ def test_every_part_of_the_report_has_its_place_on_the_page(model: Report) -> No
     parts = {"attention", "better", "next", "tables", "changes", "actions", "details", "glossary"}
     assert parts <= set(page.ids)
     assert {table.anchor for table in model.tables} <= set(page.ids)
+
+
+def test_a_mail_needs_no_style_sheet_script_or_picture_and_stays_below_what_clients_cut(model: Report) -> None:
+    html = render_mail(model, "https://airflow.example.com/r?run_id=1")
+    page = Page(html)
+    assert page.tags["style"] == page.tags["script"] == page.tags["svg"] == page.tags["img"] == page.tags["link"] == 0
+    assert "class=" not in html
+    assert page.targets == ["https://airflow.example.com/r?run_id=1"]
+    assert len(html.encode()) < 100_000
+    for text in ("What needs attention first", "What got better", "What to do next", "Predicted: 42 → 6 manifests"):
+        assert text in html
+
+
+def test_a_mail_on_many_tables_names_how_many_it_leaves_out(model: Report) -> None:
+    many = model.model_copy(update={"tables": [model.tables[0]] * 300, "attention": model.attention * 100})
+    html = render_mail(many)
+    assert "And 240 more tables in the whole report." in html
+    assert "Open the whole report" not in html
+    assert len(html.encode()) < 150_000
+
+
+def test_hostile_text_cannot_leave_its_place_in_a_mail(hostile: Report) -> None:
+    page = Page(render_mail(hostile))
+    assert page.tags["script"] == page.tags["img"] == 0
+    assert page.targets == []
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(model: Report) -> None:
@@ -232,7 +258,7 @@ def test_markdown_tells_the_same_story_in_short(model: Report) -> None:
 
 
 def test_the_page_holds_predictions_against_facts(model: Report) -> None:
-    row = render_html(model).split("Metadata read by the query one_day")[1].split("</tr>")[0]
+    row = render_html(model).split("Metadata read by the query one_day")[-1].split("</tr>")[0]
     assert re.findall(r">([^<>]+)</td>", row) == ["291 KB", "58 KB", "60 KB", "3.3%"]
 
 

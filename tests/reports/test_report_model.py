@@ -49,7 +49,7 @@ def test_a_table_that_could_not_be_measured_is_listed_as_failed_with_its_reason(
 def test_attention_lists_the_most_urgent_table_first_with_the_next_step(weekly: Report) -> None:
     assert [item.level for item in weekly.attention] == ["critical", "failed", "warning"]
     assert weekly.attention[0].next_step == "Rewrite the manifests: that drops the entries of removed files."
-    assert weekly.attention[0].proposed.startswith("Rewrite the manifests of spec 0. Predicted: 42 → 6 manifests")
+    assert weekly.attention[0].evidence == "Removed files are read and thrown away by each planning."
 
 
 def test_what_changed_tells_states_findings_and_numbers(weekly: Report) -> None:

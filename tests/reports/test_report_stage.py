@@ -8,7 +8,7 @@ from planning_health.stages.report import report
 
 from . import sample_run as sample
 
-NAMES = ["index.html", "report.json", "report.md"]
+NAMES = ["index.html", "mail.html", "report.json", "report.md"]
 
 
 def files(folder: Path) -> list[str]:

@@ -382,18 +382,7 @@ def _table_attention(table: TableReport) -> Attention | None:
         anchor=table.anchor,
         level=table.state,
         title=worst.title,
-        evidence=clipped(short_file_names(worst.evidence), _EVIDENCE),
+        evidence=worst.explanation or clipped(short_file_names(worst.evidence), _EVIDENCE),
         more=len(urgent) - 1,
         next_step=worst.recommendation,
-        proposed=_proposed(table),
     )
-
-
-def _proposed(table: TableReport) -> str:
-    """The first proposal with a predicted effect, and how many others there are."""
-    chosen = next((proposal for proposal in table.proposals if proposal.summary), None)
-    if chosen is None:
-        return ""
-    others = len(table.proposals) - 1
-    more = f"; and {counted(others, 'other proposal')}" if others else ""
-    return f"{chosen.title}. Predicted: {chosen.summary}{more}"

@@ -30,6 +30,9 @@ from planning_health.reports.wording import (
 MAX_ATTENTION: Final = 15
 """Tables that are told of at the top; the others stand in the overview."""
 
+MAX_TABLES_IN_MAIL: Final = 60
+"""Mail clients cut a message after about 100 KB."""
+
 MAX_TABLES_WITH_SIGNALS: Final = 40
 """Above it the page leaves the lists of all signals to the JSON file, so that it stays small."""
 
@@ -78,6 +81,20 @@ def render_html(report: Report) -> str:
             light=LIGHT,
             dark=DARK,
         )
+    )
+
+
+def render_mail(report: Report, url: str | None = None) -> str:
+    """The report's overview as HTML that mail clients show: no style sheet, script or picture.
+
+    Args:
+        report: the report.
+        url: where the whole report is to be read, if it has an address.
+    """
+    return (
+        report_environment()
+        .get_template("mail.html.j2")
+        .render(report=report, url=url, max_attention=MAX_ATTENTION, max_tables=MAX_TABLES_IN_MAIL, colours=LIGHT)
     )
 
 

@@ -58,6 +58,7 @@ def code_block(statements: Sequence[str]) -> str:
 
 def render_markdown(report: Report) -> str:
     """The report as Markdown."""
+    proposals = [line for table in report.tables for line in _proposals(table)]
     overview = [
         [_compared(report)],
         _section("What needs attention first", _attention(report), empty="Nothing."),
@@ -65,6 +66,7 @@ def render_markdown(report: Report) -> str:
             "What got better",
             [f"- {code(i.table)}: {escape(' '.join(map(sentence, i.texts)))}" for i in report.improvements],
         ),
+        _section("What to do next", proposals),
         _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
         _section("What changed since the last report", _changes(report)),
     ]
@@ -79,7 +81,7 @@ def render_markdown(report: Report) -> str:
             [line for table in report.tables for line in _simulations(table, whole=not report.whole_week)],
             whole=not report.whole_week,
         ),
-        _section("Proposals", [line for table in report.tables for line in _proposals(table)]),
+        _section("Proposals", [] if report.whole_week else proposals),
         _section("Actions taken", [_action(action) for action in report.actions]),
         _section("What the simulations cannot say", [f"- {escape(limit)}" for limit in report.limits]),
         _section("What the words mean", [f"- **{escape(g.term)}**: {escape(g.meaning)}" for g in report.glossary]),
@@ -112,7 +114,6 @@ def _attention(report: Report) -> list[str]:
         lines.append(f"{rank}. **{state_name(item.level)}** {code(item.table)}: {escape(sentence(item.title))}")
         lines += [f"   {escape(sentence(item.evidence))}"] if item.evidence else []
         lines += [f"   → {escape(sentence(item.next_step))}"] if item.next_step else []
-        lines += [f"   Proposed: {escape(sentence(item.proposed))}"] if item.proposed else []
         others = findings.get(item.table, [])[1:]
         lines += [f"   Also: {escape('; '.join(finding.title for finding in others))}."] if others else []
     return lines
@@ -126,9 +127,12 @@ def _table_line(table: TableReport) -> str:
 
 def _changes(report: Report) -> list[str]:
     changes = report.changes
-    lines = [f"- {code(s.table)}: {state_name(s.before)} → {state_name(s.after)}" for s in changes.states]
+    lines = [
+        f"- {code(s.table)}: {state_name(s.before)} → {state_name(s.after)}"
+        for s in changes.states
+        if s.direction != "better"
+    ]
     lines += [f"- {code(f.table)}: new: {escape(f.title)} ({state_name(f.level)})" for f in changes.new_findings]
-    lines += [f"- {code(f.table)}: resolved: {escape(f.title)}" for f in changes.resolved_findings]
     for title, names in (("Measured for the first time", changes.new_tables), ("No longer there", changes.gone_tables)):
         lines += [f"- {title}: {', '.join(map(code, names))}"] if names else []
     lines += [

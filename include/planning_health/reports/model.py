@@ -381,7 +381,7 @@ class TableReport(_Part):
 
 
 class Attention(_Part):
-    """One entry of "what needs attention first": a table, why, and what to do next."""
+    """One entry of "what needs attention first": a table, what that costs (``evidence``), and what to do next."""
 
     table: str
     anchor: str
@@ -390,7 +390,6 @@ class Attention(_Part):
     evidence: str = ""
     more: int = 0
     next_step: str = ""
-    proposed: str = ""
 
 
 class Improvement(_Part):

@@ -9,11 +9,12 @@ from typing import Final
 import fsspec
 
 from planning_health.envelope import Envelope
+from planning_health.pages.links import in_airflow, run_report_path
 from planning_health.pages.trend import remember
-from planning_health.reports import Report, build_report, read_report, render_html, render_markdown
+from planning_health.reports import Report, build_report, read_report, render_html, render_mail, render_markdown
 from planning_health.reports.build import REPORT
 from planning_health.reports.wording import parse_time
-from planning_health.run_folder import RunFolder, run_key, write_bytes
+from planning_health.run_folder import CLI_DAG_ID, RunFolder, run_key, write_bytes
 from planning_health.settings import SettingsDocument
 
 KIND: Final = REPORT
@@ -21,7 +22,7 @@ LATEST: Final = "reports/latest"
 
 
 def report(settings: SettingsDocument, run_folder: RunFolder, *, airflow_url: str | None = None) -> Envelope:
-    """Writes ``report/{index.html,report.md,report.json}`` into the run folder.
+    """Writes ``report/{index.html,mail.html,report.md,report.json}`` into the run folder.
 
     A weekly (or command line) run's report is also copied to ``reports/<ISO week>-<run key>/`` and, when no later
     measurement was reported yet, to ``reports/latest/``; a run that is repeated overwrites its own copies. The report
@@ -39,6 +40,7 @@ def report(settings: SettingsDocument, run_folder: RunFolder, *, airflow_url: st
     model = build_report(run_folder, airflow_url=airflow_url)
     files = {
         "index.html": render_html(model).encode(),
+        "mail.html": render_mail(model, report_url(model)).encode(),
         "report.md": render_markdown(model).encode(),
         "report.json": model.model_dump_json(indent=1).encode(),
     }
@@ -71,6 +73,13 @@ def report(settings: SettingsDocument, run_folder: RunFolder, *, airflow_url: st
             "measured_at": model.measured_from or model.created_at,
         },
     )
+
+
+def report_url(model: Report) -> str | None:
+    """Where the report is read in the Airflow UI; ``None`` without its address, and for the command line's."""
+    if model.airflow_url is None or model.dag_id == CLI_DAG_ID:
+        return None
+    return in_airflow(model.airflow_url, run_report_path(model.dag_id, model.run_id))
 
 
 def _is_newest(home: str, model: Report) -> bool:
