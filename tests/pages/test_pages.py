@@ -130,6 +130,14 @@ def test_a_run_leads_to_its_report_and_tables_and_a_mapped_task_to_its_table(pag
     assert "What needs attention first" in pages.get(run_report_path(sample.WEEKLY, sample.THIS_WEEK)).text
 
 
+def test_a_run_of_another_dag_shows_nothing_of_any_folder(serve: Serve, tmp_path: Path) -> None:
+    two_weeks(tmp_path)
+    (tmp_path / "runs" / "table_maintenance").rename(tmp_path / "runs" / "secret")
+    text = serve(tmp_path).get(run_path("secret", sample.REPAIR)).text
+    assert "lake." not in text
+    assert "left no report yet" in text
+
+
 def test_a_run_under_way_leads_to_its_approval(pages: TestClient) -> None:
     text = pages.get(run_path("table_maintenance", STARTED)).text
     assert "left no report yet" in text
@@ -222,6 +230,7 @@ def test_the_framework_adds_no_page_of_its_own(pages: TestClient) -> None:
         "/reports/latest",
         "/reports/%2e%2e",
         "/run/report?dag_id=..&run_id=..",
+        "/run/report?dag_id=cli&run_id=x",
         "/run/report?dag_id=planning_health_weekly&run_id=../../settings",
     ],
 )

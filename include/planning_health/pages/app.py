@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from planning_health.errors import PlanningHealthError
 from planning_health.pages.charts import CHARTS, charts, table_of
 from planning_health.pages.index import SORTS, Query, index, repaired_since
-from planning_health.pages.links import MAINTENANCE_DAG, Links
+from planning_health.pages.links import DAGS, MAINTENANCE_DAG, Links
 from planning_health.pages.maintenance_form import form_values, proposal_of
 from planning_health.pages.render import render, script, stylesheet
 from planning_health.pages.store import Moment, Store, Trends
@@ -112,9 +112,10 @@ def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
     def run(request: Request, dag_id: str = "", run_id: str = "", map_index: int = -1) -> Response:
         trends = store().trends()
         found = trends.run(dag_id, run_id)
-        known = [name for name in _tables_of(store(), trends, dag_id, run_id) if name in trends.tables]
-        if 0 <= map_index < len(known):
-            return RedirectResponse(_links(request).table(known[map_index]), 303, _HEADERS)
+        is_ours = found is not None or dag_id in DAGS  # no address reaches the files of anything else
+        names = store().tables_of_run(dag_id, run_id) if is_ours else []
+        if 0 <= map_index < len(names) and names[map_index] in trends.tables:
+            return RedirectResponse(_links(request).table(names[map_index]), 303, _HEADERS)
         return _page(
             request,
             "run",
@@ -124,18 +125,13 @@ def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
             shown_id=visible(run_id),
             run=found,
             proposed=store().proposed_by_run(dag_id, run_id) if dag_id == MAINTENANCE_DAG and not found else [],
-            tables=[(name, visible(name)) for name in known],
+            tables=[(name, visible(name)) for name in names if name in trends.tables],
         )
 
     @app.get("/run/report")
     def run_report(request: Request, dag_id: str = "", run_id: str = "") -> Response:
         found = store().trends().run(dag_id, run_id)
         return _report(request, store(), found.report if found else None)
-
-
-def _tables_of(store: Store, trends: Trends, dag_id: str, run_id: str) -> list[str]:
-    """The run's tables; asked of its folder only when the run is known, so that no address reaches other files."""
-    return store.tables_of_run(dag_id, run_id) if trends.run(dag_id, run_id) else []
 
 
 def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start: StartRun) -> None:

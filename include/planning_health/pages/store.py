@@ -127,6 +127,7 @@ class Store:
     def _listed(self) -> Iterator[tuple[str, Any]]:
         """The trend files to read, with what tells one version of a file from another."""
         filesystem, root = fsspec.url_to_fs(f"{self.home.rstrip('/')}/{FOLDER}")
+        filesystem.invalidate_cache()  # an object store's listing is remembered, and other processes write
         oldest = f"{datetime.now(UTC) - YEAR:%Y%m%d}"
         for scope in SCOPES:
             try:
