@@ -141,7 +141,7 @@ def test_a_run_of_another_dag_shows_nothing_of_any_folder(serve: Serve, tmp_path
 def test_a_run_under_way_leads_to_its_approval(pages: TestClient) -> None:
     text = pages.get(run_path("table_maintenance", STARTED)).text
     assert "left no report yet" in text
-    assert "/required_actions" in text
+    assert "/tasks/approve/required_actions" in text
     assert "refresh" in text
 
 

@@ -56,6 +56,11 @@ class Airflow:
         run_id = answer.json()["dag_run_id"]
         until(lambda: self.state(request, dag_id, run_id) == "success", f"run {run_id} of {dag_id} succeeds")
 
+    def await_decision(self, request: APIRequestContext, dag_id: str) -> None:
+        """Waits until a run of a Dag waits for a person."""
+        pending = f"{self.url}/api/v2/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
+        until(lambda: request.get(pending).json()["total_entries"] > 0, f"{dag_id} waits for a decision")
+
     def state(self, request: APIRequestContext, dag_id: str, run_id: str) -> str:
         """The state of a run; a failed one ends the test."""
         answer = request.get(f"{self.url}/api/v2/dags/{dag_id}/dagRuns/{run_id.replace('+', '%2B')}")
@@ -157,9 +162,11 @@ def _when_ready(process: subprocess.Popen[bytes], log: Path) -> Airflow:
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser profile of its own: nobody is logged in."""
+def context(browser: Browser, tmp_path: Path) -> Iterator[BrowserContext]:
+    """A browser profile of its own: nobody is logged in. What it showed last is kept as a picture."""
     profile = browser.new_context(viewport={"width": 1280, "height": 900})
     profile.set_default_timeout(20_000)
     yield profile
+    for number, page in enumerate(profile.pages):
+        page.screenshot(path=tmp_path / f"last-{number}.png")
     profile.close()

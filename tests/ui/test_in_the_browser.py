@@ -64,9 +64,11 @@ def test_a_table_is_repaired_from_its_page_with_approval_and_the_report_changes(
     expect(frame(page).get_by_text("This run has left no report yet")).to_be_visible()
     own_page = page.url
 
+    expect(frame(page).get_by_text("Rewrite")).to_be_visible(timeout=RUN_SECONDS * 1000)
+    airflow.await_decision(context.request, "table_maintenance")
     frame(page).get_by_role("link", name="Approve or reject it").click()
-    expect(page).to_have_url(re.compile("/dags/table_maintenance/runs/.*/required_actions"))
-    approve(page, airflow)
+    expect(page).to_have_url(re.compile("/dags/table_maintenance/runs/.*/tasks/approve/required_actions"))
+    page.get_by_role("button", name="Approve").click()
 
     page.goto(own_page)
     report = frame(page).get_by_role("link", name="The report of this run")
@@ -85,13 +87,6 @@ def test_a_table_is_repaired_from_its_page_with_approval_and_the_report_changes(
     expect(frame(page).get_by_role("link", name="Report of")).to_have_count(2)
     frame(page).get_by_role("link", name="Report of").first.click()
     expect(frame(page).get_by_text("1 repair was made and checked").first).to_be_visible()
-
-
-def approve(page: Page, airflow: Airflow) -> None:
-    """A person approves the proposal under "Required actions"."""
-    page.get_by_role("link", name="Maintenance of").first.wait_for(timeout=RUN_SECONDS * 1000)
-    page.get_by_role("link", name="Maintenance of").first.click()
-    page.get_by_role("button", name="Approve").click()
 
 
 def test_the_page_takes_over_airflows_dark_mode_and_its_links_leave_the_frame(
