@@ -1,13 +1,13 @@
 """### Maintenance of one table.
 
-Sets table properties and rewrites manifests so that queries plan faster, with the effect predicted before and verified
-after. A **dry run** (the default) shows the exact changes and stops.
+Sets table properties, rewrites manifests and trims their column statistics so that queries plan faster, with the
+effect predicted before and verified after. A **dry run** (the default) shows the exact changes and stops.
 
 **Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `diagnose`
 says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
 under *Required actions*), straight to `act` (approval switched off), or to the report (dry run, or nothing to improve)
-· `act` guards, sets properties, rewrites, verifies and measures again (Spark; one table at a time, by its pool) ·
-`refuse` notes that the proposal was not approved · `report` shows before and after · `conclude`.
+· `act` guards, sets properties, rewrites or trims, verifies and measures again (Spark; one table at a time, by its
+pool) · `refuse` notes that the proposal was not approved · `report` shows before and after · `conclude`.
 
 **When it fails.**
 
@@ -104,14 +104,16 @@ def conclude() -> Result:
         "actions": Param(
             ["rewrite_manifests"],
             type="array",
-            items={"type": "string", "enum": ["rewrite_manifests", "set_properties"]},
-            examples=["rewrite_manifests", "set_properties"],
+            items={"type": "string", "enum": ["rewrite_manifests", "set_properties", "trim_statistics"]},
+            examples=["rewrite_manifests", "set_properties", "trim_statistics"],
             values_display={
                 "rewrite_manifests": "Rewrite manifests (cluster them by partition)",
                 "set_properties": "Set table properties (statistics of new files, manifest size)",
+                "trim_statistics": "Trim statistics that the properties do not ask for from existing manifests",
             },
             title="Actions",
-            description_md="Properties are always set before manifests are rewritten.",
+            description_md="Properties are always set before manifests are rewritten. A trim clusters manifests too, "
+            "and touches no data file; what it removes comes back only by a rollback.",
         ),
         "dry_run": Param(
             True,
@@ -157,7 +159,7 @@ def conclude() -> Result:
             examples=list(METRICS_MODES),
             title="Statistics of columns, default",
             description_md="`write.metadata.metrics.default`: `none`, `counts`, `truncate(N)` or `full`. "
-            "Concerns **new files only**.",
+            "Concerns **new files only**, unless statistics are trimmed too.",
             section="Set table properties",
         ),
         "metrics_columns": Param(

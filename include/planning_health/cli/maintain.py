@@ -36,9 +36,18 @@ def maintain(
         bool, typer.Option("--apply", help="Really change the table; without it nothing changes.")
     ] = False,
     rewrite: Annotated[bool, typer.Option("--rewrite/--no-rewrite", help="Rewrite manifests that gain by it.")] = True,
+    trim: Annotated[
+        bool,
+        typer.Option(
+            "--trim",
+            help="Remove statistics that the metrics properties do not ask for from manifests that exist, and cluster.",
+        ),
+    ] = False,
     set_metrics: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=MODE", help="default=MODE or column.NAME=MODE; concerns new files only."),
+        typer.Option(
+            metavar="KEY=MODE", help="default=MODE or column.NAME=MODE; concerns new files, and old ones with --trim."
+        ),
     ] = None,
     target_manifest_bytes: Annotated[int | None, typer.Option(help="Set the target size of manifests.")] = None,
     spec_id: Annotated[int | None, typer.Option(help="Rewrite the manifests of this partition spec only.")] = None,
@@ -51,6 +60,7 @@ def maintain(
     request = _request(
         set_metrics or [],
         rewrite=rewrite,
+        trim=trim,
         target_manifest_bytes=target_manifest_bytes,
         spec_id=spec_id,
         sort_by=sort_by or [],
@@ -86,12 +96,12 @@ def maintain(
         raise WorkFailedError(str(acted.reason))
 
 
-def _request(set_metrics: list[str], *, rewrite: bool, **values: Any) -> MaintenanceRequest:
+def _request(set_metrics: list[str], *, rewrite: bool, trim: bool = False, **values: Any) -> MaintenanceRequest:
     default, columns = metrics_modes("--set-metrics", set_metrics)
     sets_properties = bool(set_metrics) or values["target_manifest_bytes"] is not None
-    actions = ["set_properties"] * sets_properties + ["rewrite_manifests"] * rewrite
+    actions = ["set_properties"] * sets_properties + ["rewrite_manifests"] * rewrite + ["trim_statistics"] * trim
     if not actions:
-        raise InputError("nothing was asked for: --no-rewrite needs --set-metrics or --target-manifest-bytes")
+        raise InputError("nothing was asked for: --no-rewrite needs --set-metrics or --target-manifest-bytes or --trim")
     try:
         return MaintenanceRequest.model_validate(
             {"actions": actions, "metrics_default": default, "metrics_columns": columns, **values}

@@ -19,18 +19,21 @@ from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import Environment, check_table, refusals
 from planning_health.maintenance.java_table import (
+    ACTION_PROPERTY,
     RUN_ID_PROPERTY,
+    TRIM,
     FailureKind,
     current_snapshot_id,
     describe,
     failure_kind,
     iceberg_version,
+    is_trim,
     own_snapshots,
     parent_id,
 )
 from planning_health.maintenance.layout import layout_of
 from planning_health.maintenance.lease import LeaseHeldError, lease
-from planning_health.maintenance.prediction import predict_rewrite_manifests, target_size
+from planning_health.maintenance.prediction import predict_rewrite_manifests
 from planning_health.maintenance.properties import (
     PROPERTY_CHANGES,
     PropertyChange,
@@ -40,7 +43,7 @@ from planning_health.maintenance.properties import (
     plan_properties,
     recorded_changes,
 )
-from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of
+from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of, target_of, trim_rule
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.rewrite import (
     CommitStateUnknownError,
@@ -48,8 +51,13 @@ from planning_health.maintenance.rewrite import (
     NothingToRewriteError,
     RewriteTask,
     rewrite_manifests,
+    rewrite_with_iceberg,
 )
 from planning_health.maintenance.steps import Step, StepLog
+from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim
+from planning_health.maintenance.trim.rewrite import trim_manifests
+from planning_health.maintenance.trim.rule import TrimRule
+from planning_health.maintenance.trim.verification import compare_trimmed
 from planning_health.maintenance.verification import Check, VerificationReport, compare_snapshots
 from planning_health.maintenance.workload import Workload, opened_json
 from planning_health.metadata import PlanningMetadata, SnapshotChoice, load
@@ -61,6 +69,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
+
+_COMPARED_COLUMNS: Final = 32
+"""Of so many columns bounds are compared file by file after a trim; of the others the sums of their bytes are."""
 
 _SUCCESS: Final = frozenset({"done", "planned", "no_op"})
 
@@ -218,7 +229,7 @@ class Action:
             current = self._guard(step)
         with log.step("set_properties") as step:
             self._set_properties(step, current)
-        with log.step("rewrite_manifests") as step:
+        with log.step("trim_statistics" if self.request.trims else "rewrite_manifests") as step:
             self._rewrite(step, current)
         if self.result.snapshots:
             with log.step("verify") as step:
@@ -310,20 +321,20 @@ class Action:
             )
 
     def _rewrite(self, step: Step, current: PlanningMetadata) -> None:
-        if not self.request.rewrites_manifests:
+        if not (self.request.rewrites_manifests or self.request.trims):
             return step.skip("not requested")
         decisions = decide_specs(current, self.request, self.workload)
         done = self.result.snapshots
         step.details["specs"] = {str(d.spec_id): self._shown(d) for d in decisions}
         to_do = [d for d in decisions if d.worthwhile and d.spec_id not in done]
-        self.result.commands += [commands.rewrite_manifests(self.table, d.spec_id, self.request.sort_by) for d in to_do]
+        self.result.commands += [d.command(self.table, self.request.sort_by) for d in to_do]
         if not to_do:
             reasons = "; ".join(d.reason for d in decisions if d.spec_id not in done) or "the table is empty"
             return step.skip("this run has rewritten them already" if done else reasons)
         if self.request.dry_run:
             self.result.predicted = to_do[-1].prediction.metadata if to_do[-1].prediction else None
             return step.skip("dry run")
-        skipped = [reason for decision in to_do if (reason := self._rewrite_spec(decision.spec_id))]
+        skipped = [reason for decision in to_do if (reason := self._rewrite_spec(decision))]
         self.result.snapshots = own_snapshots(self._java_table(), self.run_id)
         step.details["snapshots"] = {str(spec): snapshot for spec, snapshot in self.result.snapshots.items()}
         if not self.result.snapshots:
@@ -335,23 +346,35 @@ class Action:
             return f"rewritten by snapshot {self.result.snapshots[decision.spec_id]} of this run"
         return decision.reason
 
-    def _rewrite_spec(self, spec_id: int) -> str | None:
+    def _rewrite_spec(self, decision: SpecDecision) -> str | None:
         """Rewrites one spec; returns the reason when a concurrent commit has made it pointless."""
-        only = self.request.model_copy(update={"spec_id": spec_id})
+        only = self.request.model_copy(update={"spec_id": decision.spec_id})
+        task = RewriteTask(self.table, decision.spec_id, tuple(self.request.sort_by), self.run_id)
+        decided = [decision]
 
         def measure_again() -> None:
-            decision = decide_specs(self._record("current", SnapshotChoice()), only, self.workload)[0]
-            if not decision.worthwhile:
-                raise NothingToRewriteError(decision.reason)
+            decided.append(decide_specs(self._record("current", SnapshotChoice()), only, self.workload)[0])
+            if not decided[-1].worthwhile:
+                raise NothingToRewriteError(decided[-1].reason)
 
-        task = RewriteTask(self.table, spec_id, tuple(self.request.sort_by), self.run_id)
+        def commit(java_table: Any) -> None:
+            prediction = decided[-1].prediction
+            if isinstance(prediction, TrimPrediction):
+                trim_manifests(self.spark, java_table, prediction, task.summary() | {ACTION_PROPERTY: TRIM})
+            else:
+                rewrite_with_iceberg(self.spark, task, java_table)
+
         try:
             outcome = rewrite_manifests(
-                self.spark, task, max_attempts=self.settings.maintenance.max_attempts, measure_again=measure_again
+                self.spark,
+                task,
+                commit,
+                max_attempts=self.settings.maintenance.max_attempts,
+                measure_again=measure_again,
             )
         except NothingToRewriteError as nothing:
             return str(nothing)
-        self.result.attempts[spec_id] = outcome.attempts
+        self.result.attempts[decision.spec_id] = outcome.attempts
         return None
 
     def _verify(self, step: Step) -> None:
@@ -360,13 +383,30 @@ class Action:
             parent = parent_id(java_table, snapshot_id)
             if parent is None or java_table.snapshot(parent) is None:
                 raise VerificationFailedError(f"the snapshot before ours ({snapshot_id}) has been expired")
-            report = compare_snapshots(self._at(parent), self._readable(snapshot_id))
+            report = self._compare(java_table, spec_id, parent, snapshot_id)
             report = report.with_check(_operation_check(java_table.snapshot(snapshot_id), self.run_id))
             self.result.verification[spec_id] = report
             step.details[str(spec_id)] = f"{len(report.checks)} checks, {report.failures() or 'all hold'}"
         failures = [report.failures() for report in self.result.verification.values() if not report.success]
         if failures:
             raise VerificationFailedError("; ".join(failures))
+
+    def _compare(self, java_table: Any, spec_id: int, parent: int, snapshot_id: int) -> VerificationReport:
+        if not is_trim(java_table, snapshot_id):
+            return compare_snapshots(self._at(parent), self._readable(snapshot_id))
+        rule = trim_rule(self._at(parent), self.request)
+        self._record_bounds(rule, parent, snapshot_id)
+        return compare_trimmed(self._at(parent), self._readable(snapshot_id), spec_id, rule)
+
+    def _record_bounds(self, rule: TrimRule, *snapshot_ids: int) -> None:
+        """Sees to it that the first columns whose bounds a trim leaves are recorded, to compare them one by one."""
+        schema = self._at(snapshot_ids[0]).info.metadata.schema()
+        kept = [field_id for field_id in sorted(rule.with_bounds()) if field_id in schema.field_ids][:_COMPARED_COLUMNS]
+        self.queried |= {name for field_id in kept if (name := schema.find_column_name(field_id))}
+        for snapshot_id in snapshot_ids:
+            known = self._recorded.get(snapshot_id)
+            if known is not None and not known.info.recorded_field_ids.issuperset(kept):
+                del self._recorded[snapshot_id]
 
     def _readable(self, snapshot_id: int) -> PlanningMetadata:
         """Records our snapshot, which opens each of its manifests."""
@@ -385,9 +425,14 @@ class Action:
         if first_parent is None:
             raise WorkFailedError("our first snapshot has no parent")
         result.before = predicted = self._at(first_parent)
-        target = self.request.target_manifest_bytes or target_size(result.before.info.properties)
-        for spec_id, _ in ours:
-            predicted = predict_rewrite_manifests(predicted, spec_id, target, self.request.sort_by).metadata
+        target, sort_by = target_of(result.before, self.request), self.request.sort_by
+        for spec_id, snapshot_id in ours:
+            if is_trim(java_table, snapshot_id):
+                predicted = predict_trim(
+                    predicted, spec_id, target, sort_by, trim_rule(result.before, self.request)
+                ).metadata
+            else:
+                predicted = predict_rewrite_manifests(predicted, spec_id, target, sort_by).metadata
         result.predicted, result.after = predicted, self._at(ours[-1][1])
         if (current := current_snapshot_id(java_table)) != ours[-1][1]:
             step.details["later_commits"] = f"the current snapshot is {current}: others have committed since"

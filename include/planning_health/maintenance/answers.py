@@ -20,7 +20,7 @@ _MANIFESTS: Final = frozenset(
 _RULES: Final[dict[str, frozenset[str]]] = {
     "rewrite_manifests": _MANIFESTS,
     "set_properties": frozenset({"heavy_statistics"}),
-    "trim": frozenset({"heavy_statistics", "large_manifest"}),
+    "trim_statistics": _MANIFESTS | {"heavy_statistics"},
     "recommend_rewrite_data_files": frozenset({"small_files"}),
     "recommend_compact_deletes": frozenset({"many_delete_files"}),
     "recommend_remove_dangling_deletes": frozenset({"dangling_deletes"}),

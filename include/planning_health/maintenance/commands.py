@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from planning_health.identifiers import TableName, quote_identifier, sql_string
@@ -20,6 +21,17 @@ def rewrite_manifests(table: TableName, spec_id: int, sort_by: Sequence[str] = (
     if sort_by:
         arguments["sort_by"] = f"array({', '.join(sql_string(field) for field in sort_by)})"
     return call(table, "rewrite_manifests", **arguments)
+
+
+def trim(table: TableName, spec_id: int, sort_by: Sequence[str] = ()) -> str:
+    """The command that trims one spec's manifests; no released procedure of Iceberg's does."""
+    options = [
+        "--trim",
+        "--no-rewrite",
+        f"--spec-id {spec_id}",
+        *(f"--sort-by {shlex.quote(name)}" for name in sort_by),
+    ]
+    return f"planning-health maintain {shlex.quote(str(table))} {' '.join(options)} --apply"
 
 
 def rollback(table: TableName, snapshot_id: int) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from planning_health.metadata.java_errors import causes
 from planning_health.redaction import first_line
 
 if TYPE_CHECKING:
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 RUN_ID_PROPERTY: Final = "planning-health.run-id"
 SPEC_ID_PROPERTY: Final = "planning-health.spec-id"
-"""Snapshot summary keys that mark a commit of ours."""
+ACTION_PROPERTY: Final = "planning-health.action"
+"""Snapshot summary keys that mark a commit of ours; the last one a trim's only."""
+
+TRIM: Final = "trim_statistics"
 
 
 class FailureKind(StrEnum):
@@ -31,15 +34,6 @@ _CONFLICT_MESSAGES: Final = ("could not be found in the latest snapshot", "must 
 def iceberg_version(spark: SparkSession) -> str:
     """The version of the Iceberg runtime in Spark, for example ``1.12.0``."""
     return str(spark._jvm.org.apache.iceberg.IcebergBuild.version())
-
-
-def causes(error: BaseException) -> Iterator[Any]:
-    """The Java exceptions behind an error of py4j or PySpark, outermost first."""
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    seen = 0
-    while java is not None and seen < 20:
-        yield java
-        java, seen = java.getCause(), seen + 1
 
 
 def failure_kind(error: BaseException) -> FailureKind:
@@ -80,6 +74,12 @@ def own_snapshots(java_table: Any, run_id: str) -> dict[int, int]:
         parent = snapshot.parentId()
         snapshot = java_table.snapshot(parent) if parent is not None else None
     return dict(reversed(found.items()))
+
+
+def is_trim(java_table: Any, snapshot_id: int) -> bool:
+    """Whether a snapshot of ours is a trim's."""
+    snapshot = java_table.snapshot(snapshot_id)
+    return snapshot is not None and bool(snapshot.summary().get(ACTION_PROPERTY) == TRIM)
 
 
 def parent_id(java_table: Any, snapshot_id: int) -> int | None:

@@ -70,15 +70,23 @@ def predict_rewrite_manifests(
     """
     spec = metadata.info.specs[spec_id]
     order = tuple(sort_by or ())
-    rewrites = [_Rewrite(metadata, spec, content, target_size_bytes, order) for content in (DATA, DELETES)]
+    rewrites = [Rewrite(metadata, spec, content, target_size_bytes, order) for content in (DATA, DELETES)]
     replacements = [rewrite.replacement() for rewrite in rewrites if rewrite.is_run]
     if not replacements:
         return RewritePrediction(spec_id, order, False, metadata)
     return RewritePrediction(spec_id, order, True, predicted_state(metadata, replacements))
 
 
-class _Rewrite:
-    """The rewrite of the data or of the delete manifests of one spec."""
+class Rewrite:
+    """The rewrite of the data or of the delete manifests of one spec.
+
+    Args:
+        metadata: the recorded snapshot.
+        spec: the spec.
+        content: data or deletes.
+        target: the size that new manifests aim at.
+        sort_by: partition field names to cluster by; all in the order of their field ids, when empty.
+    """
 
     def __init__(
         self, metadata: PlanningMetadata, spec: PartitionSpec, content: int, target: int, sort_by: tuple[str, ...]
@@ -87,7 +95,7 @@ class _Rewrite:
         manifests = metadata.manifests
         mine = pc.and_(pc.equal(manifests["content"], content), pc.equal(manifests["partition_spec_id"], spec.spec_id))
         self.old = OldManifests(metadata, spec, content, manifests.filter(mine))
-        self.wanted = -(-self.old.total("length") // target)
+        self.wanted = max(1, -(-self.old.total("length") // target))
 
     @property
     def is_run(self) -> bool:

@@ -96,6 +96,17 @@ def plan_properties(info: TableInfo, request: MaintenanceRequest) -> PropertyPla
     return PropertyPlan(changes, tuple(inspect_metrics(info.schema, after)))
 
 
+def properties_after(info: TableInfo, request: MaintenanceRequest) -> dict[str, str]:
+    """The table's properties once the request's are set.
+
+    Raises:
+        InputError: as :func:`plan_properties`.
+    """
+    changes = plan_properties(info, request).changes if request.sets_properties else ()
+    after = info.properties | {change.key: change.after for change in changes}
+    return {key: value for key, value in after.items() if value is not None}
+
+
 def recorded_changes(run_folder: RunFolder, table: TableName) -> tuple[PropertyChange, ...]:
     """The changes that a run made or was about to make when it ended, also when it was killed."""
     recorded = run_folder.read_result(PROPERTY_CHANGES, table)

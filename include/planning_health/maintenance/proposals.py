@@ -6,12 +6,13 @@ Pure: everything comes from the recorded planning metadata, so the same measurem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow.compute as pc
 
 from planning_health.errors import InputError
+from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.layout import layout_of
@@ -22,8 +23,16 @@ from planning_health.maintenance.prediction import (
     predict_rewrite_manifests,
     target_size,
 )
-from planning_health.maintenance.properties import COLUMN_METRICS, PropertyPlan, is_value_column
+from planning_health.maintenance.properties import (
+    COLUMN_METRICS,
+    PropertyPlan,
+    is_value_column,
+    properties_after,
+)
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.maintenance.trim.metrics_config import trim_modes
+from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim
+from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.workload import Opened, Workload
 from planning_health.metadata import PlanningMetadata
 
@@ -31,6 +40,16 @@ _EFFECTS: Final = ("manifests", "delete_manifests", "metadata_bytes", "statistic
 
 WORTHWHILE: Final = 0.05
 """The share of the planning cost that a rewrite must save; less is noise, and the next commit undoes it."""
+
+
+_TITLES: Final = {
+    "rewrite_manifests": "Rewrite the manifests",
+    "trim_statistics": "Trim the column statistics, and cluster the manifests,",
+}
+_TRIM_RISK: Final = (
+    "Removed statistics come back only by a rollback, or with new data files: predicates on these columns skip no "
+    "files any more. Delete manifests stay as they are."
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +71,21 @@ class SpecDecision:
     reason: str
     refused: bool = False
 
+    @property
+    def trims(self) -> bool:
+        """Whether statistics are removed: by our own rewrite, since Iceberg's copies them."""
+        return isinstance(self.prediction, TrimPrediction)
+
+    @property
+    def action(self) -> str:
+        """The action's name."""
+        return "trim_statistics" if self.trims else "rewrite_manifests"
+
+    def command(self, table: TableName, sort_by: Sequence[str]) -> str:
+        """The statement or command that does it by hand."""
+        made = commands.trim if self.trims else commands.rewrite_manifests
+        return made(table, self.spec_id, sort_by)
+
 
 def decide_spec(
     metadata: PlanningMetadata, spec_id: int, target: int, sort_by: Sequence[str], workload: Workload
@@ -68,19 +102,59 @@ def decide_spec(
         )
     before, after = layout_of(metadata), layout_of(prediction.metadata)
     costs = workload.cost(metadata, spec_id), workload.cost(prediction.metadata, spec_id)
-    counts = before.manifests_by_spec[spec_id], after.manifests_by_spec.get(spec_id, 0)
-    effect = (
-        f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
-        f"{before.metadata_bytes:,} → {after.metadata_bytes:,} bytes of manifests, "
-        f"planning cost of {'the queries' if workload.configured else 'a lookup'} × "
-        f"{costs[1] / costs[0] if costs[0] else 1:.2f}"
-    )
+    effect = _effect(metadata, prediction.metadata, spec_id, workload)
     if costs[1] <= costs[0] * (1 - WORTHWHILE):
         return SpecDecision(spec_id, metadata, prediction, True, effect)
     smaller = after.metadata_bytes <= before.metadata_bytes * (1 - WORTHWHILE) and costs[1] <= costs[0]
     if smaller and before.deleted_entries:  # entries of removed files are dead weight for every reader
         return SpecDecision(spec_id, metadata, prediction, True, effect)
     return SpecDecision(spec_id, metadata, prediction, False, f"nothing would improve ({effect})")
+
+
+def decide_trim(
+    metadata: PlanningMetadata, spec_id: int, request: MaintenanceRequest, workload: Workload
+) -> SpecDecision:
+    """Whether entries of one spec carry more statistics than the table's metrics properties say, or will say."""
+    refusal = spec_refusal(metadata, spec_id) or _sort_refusal(metadata, spec_id, request.sort_by)
+    if refusal:
+        return SpecDecision(spec_id, metadata, None, False, refusal, refused=True)
+    prediction = predict_trim(
+        metadata, spec_id, target_of(metadata, request), request.sort_by, trim_rule(metadata, request)
+    )
+    if not prediction.removed_bytes:
+        reason = f"spec {spec_id}: no entry carries more statistics than the metrics properties say"
+        return SpecDecision(spec_id, metadata, None, False, reason)
+    effect = _effect(metadata, prediction.metadata, spec_id, workload)
+    share = prediction.removed_bytes / max(1, layout_of(metadata).statistics_bytes)
+    reason = f"{share:.0%} of all statistics are more than the metrics properties say ({effect})"
+    return SpecDecision(spec_id, metadata, prediction, True, reason)
+
+
+def trim_rule(metadata: PlanningMetadata, request: MaintenanceRequest) -> TrimRule:
+    """What a trim leaves of each column's statistics, once the request's properties are set.
+
+    Raises:
+        InputError: when these properties do not fit the table.
+    """
+    modes = trim_modes(metadata, properties_after(metadata.info, request))
+    return TrimRule.of(modes, metadata.info.metadata.schema())
+
+
+def target_of(metadata: PlanningMetadata, request: MaintenanceRequest) -> int:
+    """The size that new manifests aim at."""
+    return request.target_manifest_bytes or target_size(metadata.info.properties)
+
+
+def _effect(before: PlanningMetadata, after: PlanningMetadata, spec_id: int, workload: Workload) -> str:
+    layouts = layout_of(before), layout_of(after)
+    costs = workload.cost(before, spec_id), workload.cost(after, spec_id)
+    counts = layouts[0].manifests_by_spec.get(spec_id, 0), layouts[1].manifests_by_spec.get(spec_id, 0)
+    return (
+        f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
+        f"{layouts[0].metadata_bytes:,} → {layouts[1].metadata_bytes:,} bytes of manifests, "
+        f"planning cost of {'the queries' if workload.configured else 'a lookup'} × "
+        f"{costs[1] / costs[0] if costs[0] else 1:.2f}"
+    )
 
 
 def _manifests_of(metadata: PlanningMetadata, spec_id: int) -> int:
@@ -115,16 +189,24 @@ def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest, worklo
         InputError: when the table has no such spec, or no spec that could be sorted as requested.
     """
     _check_request(metadata, request)
-    target = request.target_manifest_bytes or target_size(metadata.info.properties)
     specs = [request.spec_id] if request.spec_id is not None else used_specs(metadata)
     decisions: list[SpecDecision] = []
     state = metadata
     for spec_id in specs:
-        decision = decide_spec(state, spec_id, target, request.sort_by, workload)
+        decision = _decide(state, spec_id, request, workload)
         decisions.append(decision)
         if decision.worthwhile and decision.prediction is not None:
             state = decision.prediction.metadata
     return decisions
+
+
+def _decide(metadata: PlanningMetadata, spec_id: int, request: MaintenanceRequest, workload: Workload) -> SpecDecision:
+    """A trim where it is asked for and removes something; else Iceberg's rewrite, where that is asked for."""
+    trim = decide_trim(metadata, spec_id, request, workload) if request.trims else None
+    if trim is not None and (trim.worthwhile or trim.refused or not request.rewrites_manifests):
+        return trim
+    rewrite = decide_spec(metadata, spec_id, target_of(metadata, request), request.sort_by, workload)
+    return rewrite if trim is None else replace(rewrite, reason=f"{trim.reason}; {rewrite.reason}")
 
 
 def _check_request(metadata: PlanningMetadata, request: MaintenanceRequest) -> None:
@@ -180,23 +262,23 @@ def rewrite_proposal(
     if decision.prediction is None:
         raise ValueError("only a predicted rewrite can be proposed")
     metadata, info = decision.base, decision.base.info
-    target = request.target_manifest_bytes or target_size(info.properties)
-    next_append, note = _after_next_append(decision.prediction.metadata, target)
+    next_append, note = _after_next_append(decision.prediction.metadata, target_of(metadata, request))
     undo = [commands.rollback(info.name, info.snapshot_id)] if info.snapshot_id is not None else []
+    action = decision.action
     return {
-        "id": f"rewrite_manifests_spec_{decision.spec_id}",
-        "action": "rewrite_manifests",
-        "title": f"Rewrite the manifests of spec {decision.spec_id}",
+        "id": f"{action}_spec_{decision.spec_id}",
+        "action": action,
+        "title": f"{_TITLES[action]} of spec {decision.spec_id}",
         "why": decision.reason,
         "spec_id": decision.spec_id,
         "sort_by": list(request.sort_by),
-        "commands": [commands.rewrite_manifests(info.name, decision.spec_id, request.sort_by)],
+        "commands": [decision.command(info.name, request.sort_by)],
         "undo": undo,
         "predicted": effect_of(metadata, decision.prediction.metadata, workload),
         "after_next_append": next_append,
-        "risk": _rewrite_risk(metadata, note, earlier),
+        "risk": _rewrite_risk(metadata, f"{_TRIM_RISK} {note}" if decision.trims else note, earlier),
         "params": {
-            "actions": ["rewrite_manifests"],
+            "actions": [action],
             "spec_id": decision.spec_id,
             "sort_by": list(request.sort_by),
             "target_manifest_bytes": request.target_manifest_bytes,

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Action = Literal["set_properties", "rewrite_manifests"]
+Action = Literal["set_properties", "rewrite_manifests", "trim_statistics"]
 
 MAX_MANIFEST_BYTES: Final = 2**31 - 1
 """Iceberg reads the target size as a long, and a table with a larger number cannot be written any more; a manifest of
@@ -17,7 +17,9 @@ class MaintenanceRequest(BaseModel):
     """The actions to propose and to run on one table; changes nothing unless ``dry_run`` is false.
 
     Attributes:
-        actions: what to do; properties are always set before manifests are rewritten.
+        actions: what to do; properties are always set before manifests are rewritten. A spec whose entries carry
+            more statistics than the table's metrics properties say is trimmed, which clusters its data manifests
+            too; the others are rewritten by Iceberg.
         metrics_default: value of ``write.metadata.metrics.default``.
         metrics_columns: column name → metrics mode; an empty mode removes the column's property.
         target_manifest_bytes: value of ``commit.manifest.target-size-bytes``, which the rewrite aims at and later
@@ -40,13 +42,15 @@ class MaintenanceRequest(BaseModel):
     @model_validator(mode="after")
     def _values_belong_to_an_action(self) -> MaintenanceRequest:
         if not self.actions:
-            raise ValueError("nothing was asked for: expected 'set_properties', 'rewrite_manifests' or both")
+            raise ValueError(
+                "nothing was asked for: expected 'set_properties', 'rewrite_manifests' or 'trim_statistics'"
+            )
         if not self.sets_properties and self.wants_properties:
             raise ValueError("metrics modes and the manifest target size need the action 'set_properties'")
         if self.sets_properties and not self.wants_properties:
             raise ValueError("the action 'set_properties' needs metrics modes or a manifest target size")
-        if not self.rewrites_manifests and (self.spec_id is not None or self.sort_by):
-            raise ValueError("a spec and a sort order need the action 'rewrite_manifests'")
+        if not (self.rewrites_manifests or self.trims) and (self.spec_id is not None or self.sort_by):
+            raise ValueError("a spec and a sort order need the action 'rewrite_manifests' or 'trim_statistics'")
         return self
 
     @property
@@ -61,5 +65,10 @@ class MaintenanceRequest(BaseModel):
 
     @property
     def rewrites_manifests(self) -> bool:
-        """Whether manifests are to be rewritten."""
+        """Whether Iceberg is to rewrite manifests that gain by it."""
         return "rewrite_manifests" in self.actions
+
+    @property
+    def trims(self) -> bool:
+        """Whether manifests whose entries carry too many statistics are to be trimmed."""
+        return "trim_statistics" in self.actions

@@ -1,4 +1,4 @@
-"""Rewrites one spec's manifests through Iceberg's Spark action, once for each run, whatever happens around it."""
+"""Rewrites one spec's manifests, once for each run, whatever happens around it: by Iceberg's Spark action or a trim."""
 
 from __future__ import annotations
 
@@ -72,10 +72,15 @@ class RewriteTask:
     sort_by: tuple[str, ...]
     run_id: str
 
+    def summary(self) -> dict[str, str]:
+        """What marks the commit's snapshot as this rewrite's."""
+        return {RUN_ID_PROPERTY: self.run_id, SPEC_ID_PROPERTY: str(self.spec_id)}
+
 
 def rewrite_manifests(
     spark: SparkSession,
     task: RewriteTask,
+    commit: Callable[[Any], None],
     *,
     max_attempts: int,
     measure_again: Callable[[], None],
@@ -86,6 +91,7 @@ def rewrite_manifests(
     Args:
         spark: the session.
         task: what to rewrite.
+        commit: makes one attempt on the freshly loaded table.
         max_attempts: attempts in all, when concurrent commits win.
         measure_again: called after each lost attempt, before the next one; what it raises ends the work.
         sleep: waits between the attempts (full jitter).
@@ -118,7 +124,7 @@ def rewrite_manifests(
             if (ours := own_snapshots(java_table, task.run_id).get(task.spec_id)) is not None:
                 return RewriteOutcome(ours, attempts, tuple(conflicts))
             attempts += 1
-            _attempt(spark, task, java_table)
+            _attempt(spark, task, java_table, commit)
     committed = own_snapshots(load_java_table(spark, task.table), task.run_id).get(task.spec_id)
     if committed is None:
         raise WorkFailedError(f"Iceberg found nothing to rewrite in spec {task.spec_id} of {task.table}")
@@ -139,10 +145,11 @@ def even_cuts(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(SAMPLE_SIZE, str(before))
 
 
-def _attempt(spark: SparkSession, task: RewriteTask, java_table: Any) -> None:
+def _attempt(spark: SparkSession, task: RewriteTask, java_table: Any, commit: Callable[[Any], None]) -> None:
     try:
-        with even_cuts(spark):
-            _action(spark, task, java_table).execute()
+        commit(java_table)
+    except ConflictError:
+        raise
     except Exception as error:
         kind = failure_kind(error)
         if kind is FailureKind.CONFLICT:
@@ -156,7 +163,15 @@ def _attempt(spark: SparkSession, task: RewriteTask, java_table: Any) -> None:
                 f"{task.run_id!r}: do not remove orphan files; look at the table before running again "
                 f"({describe(error)})"
             ) from error
-        raise WorkFailedError(f"rewrite_manifests failed: {describe(error)}") from error
+        if isinstance(error, WorkFailedError):
+            raise
+        raise WorkFailedError(f"the manifests could not be rewritten: {describe(error)}") from error
+
+
+def rewrite_with_iceberg(spark: SparkSession, task: RewriteTask, java_table: Any) -> None:
+    """One attempt by Iceberg's Spark action: data and delete manifests, statistics as they are."""
+    with even_cuts(spark):
+        _action(spark, task, java_table).execute()
 
 
 def _action(spark: SparkSession, task: RewriteTask, java_table: Any) -> Any:
@@ -164,8 +179,7 @@ def _action(spark: SparkSession, task: RewriteTask, java_table: Any) -> Any:
     action = actions.get(spark._jsparkSession).rewriteManifests(java_table).specId(task.spec_id)
     if task.sort_by:
         action = action.sortBy(list(task.sort_by))
-    return (
-        action.option("use-caching", "false")
-        .snapshotProperty(RUN_ID_PROPERTY, task.run_id)
-        .snapshotProperty(SPEC_ID_PROPERTY, str(task.spec_id))
-    )
+    action = action.option("use-caching", "false")
+    for key, value in task.summary().items():
+        action = action.snapshotProperty(key, value)
+    return action

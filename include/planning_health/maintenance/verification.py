@@ -73,50 +73,63 @@ def compare_snapshots(before: PlanningMetadata, after: PlanningMetadata) -> Veri
         before: the earlier snapshot.
         after: the later one; its recording is the proof that each of its manifests can be read.
     """
+    return report_of(before, after, [*content_checks(before, after), _statistics("data", before, after, DATA)])
+
+
+def content_checks(before: PlanningMetadata, after: PlanningMetadata) -> list[Check]:
+    """All checks of :func:`compare_snapshots` but that of the data files' statistics in bytes."""
     uuids = before.info.table_uuid, after.info.table_uuid
-    checks = [_equal("the same table", uuids[1], uuids[0])]
-    checks += _compare_files("data files", before.data_files, after.data_files, before.info.format_version)
-    checks += _compare_files("delete files", before.delete_files, after.delete_files, before.info.format_version)
-    checks += [_statistics("data", before, after, DATA), _statistics("delete", before, after, DELETES)]
-    checks += _manifests(after)
+    return [
+        equal("the same table", uuids[1], uuids[0]),
+        *_compare_files("data files", before.data_files, after.data_files, before.info.format_version),
+        *_compare_files("delete files", before.delete_files, after.delete_files, before.info.format_version),
+        _statistics("delete", before, after, DELETES),
+        *_manifests(after),
+    ]
+
+
+def report_of(before: PlanningMetadata, after: PlanningMetadata, checks: list[Check]) -> VerificationReport:
+    """The report of these checks."""
     return VerificationReport(
         before_snapshot_id=before.info.snapshot_id, after_snapshot_id=after.info.snapshot_id, checks=checks
     )
 
 
-def _equal(name: str, observed: Any, expected: Any) -> Check:
+def equal(name: str, observed: Any, expected: Any) -> Check:
+    """A check that two values are the same."""
     return Check(name=name, success=observed == expected, observed=observed, expected=expected)
 
 
-def _none(name: str, offenders: list[str]) -> Check:
+def none(name: str, offenders: list[str]) -> Check:
     """A check that nothing offends; a few offenders are named."""
     shown = ", ".join(offenders[:_MAX_EXAMPLES])
     observed = f"{len(offenders)} ({shown})" if offenders else 0
     return Check(name=name, success=not offenders, observed=observed, expected=0)
 
 
-def _ordered(files: pa.Table) -> pa.Table:
+def ordered(files: pa.Table) -> pa.Table:
+    """The live files in an order that does not depend on where they stand."""
     return live_files(files).sort_by([(name, "ascending") for name in _ORDER])
 
 
 def _compare_files(label: str, before: pa.Table, after: pa.Table, format_version: int) -> list[Check]:
-    earlier, later = _ordered(before), _ordered(after)
+    earlier, later = ordered(before), ordered(after)
     checks = [
-        _equal(f"number of {label}", len(later), len(earlier)),
-        _equal(f"rows in {label}", pc.sum(later["record_count"]).as_py(), pc.sum(earlier["record_count"]).as_py()),
+        equal(f"number of {label}", len(later), len(earlier)),
+        equal(f"rows in {label}", pc.sum(later["record_count"]).as_py(), pc.sum(earlier["record_count"]).as_py()),
     ]
     if not all(earlier[name].equals(later[name]) for name in _IDENTITY):
         lost = set(earlier["file_path"].to_pylist()) - set(later["file_path"].to_pylist())
         added = set(later["file_path"].to_pylist()) - set(earlier["file_path"].to_pylist())
         same = Check(name=f"the same {label}", success=False, observed="another set", expected="the same set")
-        return [*checks, same, _none(f"{label} lost", sorted(lost)), _none(f"{label} added", sorted(added))]
+        return [*checks, same, none(f"{label} lost", sorted(lost)), none(f"{label} added", sorted(added))]
     attributes = [name for name in earlier.column_names if name not in _LAYOUT and name != "first_row_id"]
     compared = [name for name in attributes if "." not in name or name in later.column_names]
     changed = [name for name in compared if not earlier[name].equals(later[name])]
     return [
         *checks,
         Check(name=f"the same {label}", success=True, observed=len(later), expected=len(earlier)),
-        _none(f"attributes of {label} changed", changed),
+        none(f"attributes of {label} changed", changed),
         _row_ids(label, earlier, later, format_version),
     ]
 
@@ -127,7 +140,7 @@ def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int
     changed = pc.and_(had, pc.fill_null(pc.not_equal(earlier["first_row_id"], later["first_row_id"]), True))
     if format_version < 3:
         changed = pc.or_(changed, pc.and_(pc.invert(had), pc.is_valid(later["first_row_id"])))
-    return _none(f"first row ids of {label} changed", later.filter(changed)["file_path"].to_pylist())
+    return none(f"first row ids of {label} changed", later.filter(changed)["file_path"].to_pylist())
 
 
 def _statistics(label: str, before: PlanningMetadata, after: PlanningMetadata, content: int) -> Check:
@@ -160,16 +173,16 @@ def _manifests(after: PlanningMetadata) -> list[Check]:
         + [f"{kind}_files_count" for kind in ("added", "existing", "deleted")]
         + [f"entries_{kind}" for kind in ("added", "existing", "deleted")]
     ).to_pylist()
-    lowest = _lowest_sequence_numbers(after.data_files) | _lowest_sequence_numbers(after.delete_files)
+    lowest = lowest_sequence_numbers(after.data_files) | lowest_sequence_numbers(after.delete_files)
     return [
         Check(name="manifests read", success=True, observed=len(rows), expected=len(rows)),
-        _none("manifests of another size than listed", [r["path"] for r in rows if r["length"] != r["file_size"]]),
-        _none("manifests with other counts than listed", [r["path"] for r in rows if not _counts_agree(r)]),
-        _none(
+        none("manifests of another size than listed", [r["path"] for r in rows if r["length"] != r["file_size"]]),
+        none("manifests with other counts than listed", [r["path"] for r in rows if not _counts_agree(r)]),
+        none(
             "manifests whose minimum sequence number is too high",
             [r["path"] for r in rows if lowest.get(r["ordinal"], r["min_sequence_number"]) < r["min_sequence_number"]],
         ),
-        _equal("manifests listed once", len({r["path"] for r in rows}), len(rows)),
+        equal("manifests listed once", len({r["path"] for r in rows}), len(rows)),
     ]
 
 
@@ -179,7 +192,7 @@ def _counts_agree(row: dict[str, Any]) -> bool:
     )
 
 
-def _lowest_sequence_numbers(files: pa.Table) -> dict[int, int]:
+def lowest_sequence_numbers(files: pa.Table) -> dict[int, int]:
     """The lowest data sequence number of each manifest's live entries."""
     live = files.filter(pc.not_equal(files["status"], DELETED))
     grouped = live.group_by("manifest_ordinal").aggregate([("sequence_number", "min")])

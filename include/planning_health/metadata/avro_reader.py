@@ -50,7 +50,7 @@ class AvroFile:
             for count, content in self.blocks:
                 yield from _decoded(count, io.BytesIO(content), plain)
             return
-        prefixed = fastavro.parse_schema(without_logical_types(_fixed_as_bytes(self.schema)))
+        prefixed = fastavro.parse_schema(without_logical_types(fixed_as_bytes(self.schema)))
         for count, content in self.blocks:
             yield from _whole_block(count, content, prefixed) or _decoded(count, io.BytesIO(content), plain)
 
@@ -99,7 +99,7 @@ def _has_plain_fixed(schema: Any) -> bool:
     return isinstance(schema, list) and any(_has_plain_fixed(item) for item in schema)
 
 
-def _fixed_as_bytes(schema: Any) -> Any:
+def fixed_as_bytes(schema: Any) -> Any:
     """The schema as Iceberg Java writes it: values of type ``fixed`` with a length before them, like ``bytes``.
 
     ``FixedByteBufferWriter`` and ``InternalReader`` of Iceberg Java agree on that, against Avro's specification; other
@@ -108,9 +108,9 @@ def _fixed_as_bytes(schema: Any) -> Any:
     if isinstance(schema, dict):
         if schema.get("type") == "fixed" and "logicalType" not in schema:
             return "bytes"
-        return {key: _fixed_as_bytes(value) for key, value in schema.items()}
+        return {key: fixed_as_bytes(value) for key, value in schema.items()}
     if isinstance(schema, list):
-        return [_fixed_as_bytes(item) for item in schema]
+        return [fixed_as_bytes(item) for item in schema]
     return schema
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,13 +44,13 @@ SAMPLES_SCHEMA: Final = pa.schema(
     ]
 )
 
-_BLOCK_BYTES: Final = 64_000
+BLOCK_BYTES: Final = 64_000
 """From how many bytes on Avro's Java writer ends a block (``DataFileConstants.DEFAULT_SYNC_INTERVAL``)."""
 _SYNC_MARKER_BYTES: Final = 16
 _DEFLATE_LEVEL: Final = 9
 """Iceberg's ``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``."""
 
-_CODECS: Final = frozenset({"null", "deflate", "zstandard"})
+CODECS: Final = frozenset({"null", "deflate", "zstandard"})
 """Codecs that blocks can be read and written with here; Iceberg's default is deflate."""
 
 _STATUS, _SNAPSHOT, _FILE, _SEQUENCE_NUMBER, _FILE_SEQUENCE_NUMBER = range(5)
@@ -90,7 +91,7 @@ def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: i
     """
     stream = io.BytesIO(raw)
     reader = fastavro.block_reader(stream)
-    if reader.codec not in _CODECS:
+    if reader.codec not in CODECS:
         return None
     header, codec, schema = stream.tell(), str(reader.codec), reader.metadata["avro.schema"]
     blocks: list[dict[str, Any]] = []
@@ -98,7 +99,7 @@ def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: i
     while position < len(raw) and taken < budget:
         entries, position = _varint(raw, position)
         size, position = _varint(raw, position)
-        plain, whole = _decompressed(codec, raw[position : position + size], max(budget - taken, _BLOCK_BYTES * 2))
+        plain, whole = _decompressed(codec, raw[position : position + size], max(budget - taken, BLOCK_BYTES * 2))
         blocks.append({"entries": entries, "bytes": plain} if whole else _cut(schema, plain))
         taken += len(plain)
         position += size + _SYNC_MARKER_BYTES
@@ -154,10 +155,25 @@ class SampledManifest:
         for entry in entries:
             fastavro.schemaless_writer(block, self._parsed, entry)
             count += 1
-            if block.tell() >= _BLOCK_BYTES:
+            if block.tell() >= BLOCK_BYTES:
                 total += self._block_bytes(count, block.getvalue())
                 count, block = 0, io.BytesIO()
         return total + (self._block_bytes(count, block.getvalue()) if count else 0)
+
+    def changed(self, keep: Keep) -> dict[str, Any]:
+        """The sample with other column statistics, as a row of ``SAMPLES_SCHEMA``."""
+        entries, stream = self.with_statistics(keep), io.BytesIO()
+        for entry in entries:
+            fastavro.schemaless_writer(stream, self._parsed, entry)
+        return {
+            "path": self.path,
+            "spec_id": self.spec_id,
+            "content": self.content,
+            "header_bytes": self.header_bytes,
+            "schema": json.dumps(self.avro.schema),
+            "codec": self.avro.codec,
+            "blocks": [{"entries": len(entries), "bytes": stream.getvalue()}],
+        }
 
     def with_statistics(self, keep: Keep) -> list[Entry]:
         """The entries with other column statistics: each is kept, replaced or dropped."""
@@ -166,13 +182,19 @@ class SampledManifest:
         for entry in self.entries:
             file = dict(entry[self._names[_FILE]])
             for name, (statistic, key, value) in maps.items():
-                file[name] = file[name] and [
-                    {key: item[key], value: kept}
-                    for item in file[name]
-                    if (kept := keep(statistic, item[key], item[value])) is not None
-                ]
+                kept = ((item[key], keep(statistic, item[key], item[value])) for item in file[name] or ())
+                file[name] = [{key: column, value: left} for column, left in kept if left is not None] or None
             changed.append(entry | {self._names[_FILE]: file})
         return changed
+
+    def statistics_bytes(self, entries: Iterable[Entry]) -> Counter[int]:
+        """Encoded bytes of the entries' metric maps before compression, by the column's field id."""
+        total = Counter[int]()
+        for entry in entries:
+            for name, (_, key, value) in self._maps.items():
+                for item in entry[self._names[_FILE]][name] or ():
+                    total[item[key]] += _pair_bytes(item[key], item[value])
+        return total
 
     def identity(self, entry: Entry) -> tuple[str, int | None]:
         """What tells an entry from others: its file's path, and where in it a deletion vector begins."""
@@ -194,8 +216,7 @@ class SampledManifest:
         return copy
 
     def _block_bytes(self, count: int, content: bytes) -> int:
-        body = len(_compressed(self.avro.codec, content))
-        return _varint_bytes(count) + _varint_bytes(body) + body + _SYNC_MARKER_BYTES
+        return len(encoded_block(self.avro.codec, count, content)) + _SYNC_MARKER_BYTES
 
     @cached_property
     def _parsed(self) -> Any:
@@ -244,14 +265,23 @@ class EntrySamples:
     @cached_property
     def manifests(self) -> tuple[SampledManifest, ...]:
         """The sampled manifests, those whose entries cannot be mixed with the others of their kind left out."""
-        found: list[SampledManifest] = []
+        return tuple(_sampled(row) for row in self._rows)
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
         schemas: dict[tuple[int, int], str] = {}
-        for row in self.table.to_pylist():
-            if schemas.setdefault((row["spec_id"], row["content"]), row["schema"]) == row["schema"]:
-                blocks = tuple((block["entries"], block["bytes"]) for block in row["blocks"])
-                avro = AvroFile(json.loads(row["schema"]), row["codec"], blocks)
-                found.append(SampledManifest(row["path"], row["spec_id"], row["content"], row["header_bytes"], avro))
-        return tuple(found)
+        return [
+            row
+            for row in self.table.to_pylist()
+            if schemas.setdefault((row["spec_id"], row["content"]), row["schema"]) == row["schema"]
+        ]
+
+    def changed(self, spec_id: int, content: int, keep: Keep) -> EntrySamples:
+        """The samples with other column statistics in the entries of one spec and content."""
+        return EntrySamples.of(
+            manifest.changed(keep) if (manifest.spec_id, manifest.content) == (spec_id, content) else row
+            for manifest, row in zip(self.manifests, self._rows, strict=True)
+        )
 
     def first(self, spec_id: int | None, content: int) -> SampledManifest | None:
         """The first sampled manifest of a spec (of any, for ``None``) and content."""
@@ -318,6 +348,33 @@ class EntrySamples:
         return {key: (known, pa.array([path for path, _ in known], pa.string())) for key, known in found.items()}
 
 
+def _sampled(row: Mapping[str, Any]) -> SampledManifest:
+    blocks = tuple((block["entries"], block["bytes"]) for block in row["blocks"])
+    avro = AvroFile(json.loads(row["schema"]), row["codec"], blocks)
+    return SampledManifest(row["path"], row["spec_id"], row["content"], row["header_bytes"], avro)
+
+
+def _pair_bytes(key: int, value: int | bytes) -> int:
+    if isinstance(value, int):
+        return len(varint(key)) + len(varint(abs(value)))
+    return len(varint(key)) + len(varint(len(value))) + len(value)
+
+
+def encoded_block(codec: str, count: int, content: bytes) -> bytes:
+    """A block of an Avro file, compressed, without the sync marker that follows it."""
+    body = _compressed(codec, content)
+    return varint(count) + varint(len(body)) + body
+
+
+def varint(value: int) -> bytes:
+    """A number that is not negative, as Avro writes it."""
+    zigzag, out = value << 1, bytearray()
+    while zigzag >= 0x80:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes([*out, zigzag])
+
+
 def _compressed(codec: str, content: bytes) -> bytes:
     if codec == "deflate":
         compressor = zlib.compressobj(_DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -346,7 +403,3 @@ def _varint(raw: bytes, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), position
-
-
-def _varint_bytes(value: int) -> int:
-    return max(1, ((value << 1).bit_length() + 6) // 7)

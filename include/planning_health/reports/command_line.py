@@ -20,10 +20,11 @@ def maintain_command(table: str, params: Mapping[str, Any]) -> str:
     if not actions:
         return ""
     words = ["planning-health", "maintain", table, *_properties(params)]
-    if "rewrite_manifests" in actions:
-        words += _rewrite(params)
-    else:
+    if "trim_statistics" in actions:
+        words.append("--trim")
+    if "rewrite_manifests" not in actions:
         words.append("--no-rewrite")
+    words += _rewrite(params)
     return shlex.join([*words, "--apply"])
 
 

@@ -78,12 +78,12 @@ def _requested(
             proposals.append(property_proposal(metadata, request, plan, workload))
         else:
             reasons.append("the properties have these values already")
-    if request.rewrites_manifests:
+    if request.rewrites_manifests or request.trims:
         if metadata.info.snapshot_id is None:
             reasons.append("the table is empty")
         for decision in decide_specs(metadata, request, workload):
             if decision.worthwhile and decision.prediction is not None:
-                earlier = [item["title"] for item in proposals if item["action"] == "rewrite_manifests"]
+                earlier = [item["title"] for item in proposals if item["spec_id"] is not None]
                 proposals.append(rewrite_proposal(request, decision, workload, earlier))
                 state = decision.prediction.metadata
             else:

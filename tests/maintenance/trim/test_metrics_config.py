@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +62,7 @@ def of_java(
     java_schema = iceberg.SchemaParser.fromJson(schema.model_dump_json(by_alias=True))
     java_order = iceberg.SortOrder.unsorted()
     if sorted_by is not None:
-        document = json.dumps(sorted_by.model_dump(by_alias=True))
-        java_order = iceberg.SortOrderParser.fromJson(java_schema, document)
+        java_order = iceberg.SortOrderParser.fromJson(java_schema, sorted_by.model_dump_json(by_alias=True))
     config = getattr(iceberg.MetricsConfig, "from")(properties, java_schema, java_order)
     leaves = [i for i in schema.field_ids if schema.find_type(i).is_primitive]
     return {i: MetricsMode.parse(config.columnMode(schema.find_column_name(i)).toString()) for i in leaves}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import pyarrow.compute as pc
 from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, PrimitiveType, StructType
@@ -67,7 +68,7 @@ def trim_modes(metadata: PlanningMetadata, properties: Mapping[str, str]) -> dic
     table = metadata.info.metadata
     orders = {order.order_id: order for order in table.sort_orders}
     modes = effective_modes(table.schema(), properties, orders.get(table.default_sort_order_id))
-    compared = {i for ids in metadata.delete_files["equality_ids"].unique().to_pylist() for i in ids or ()}
+    compared = pc.unique(pc.list_flatten(metadata.delete_files["equality_ids"])).to_pylist()
     return {i: mode for i, mode in (modes | dict.fromkeys(compared, FULL)).items() if mode != NONE}
 
 

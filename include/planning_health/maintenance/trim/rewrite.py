@@ -1,0 +1,296 @@
+"""Carries out a predicted trim: executors write the new manifests, Iceberg's API commits them in their places.
+
+A first stage reads the old manifests and encodes their live entries for the new ones; a shuffle by new manifest
+brings these together; a second stage writes them. The driver handles one row a manifest.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+import fsspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from py4j.java_gateway import is_instance_of
+
+from planning_health.errors import WorkFailedError
+from planning_health.maintenance.java_table import RUN_ID_PROPERTY
+from planning_health.maintenance.rewrite import ConflictError
+from planning_health.maintenance.trim.manifest_file import EmptyManifest, described
+from planning_health.maintenance.trim.prediction import TrimPrediction
+from planning_health.maintenance.trim.rule import TrimRule
+from planning_health.maintenance.trim.transcode import transcode
+from planning_health.metadata.avro_reader import read_avro
+from planning_health.metadata.java_errors import causes
+from planning_health.metadata.manifest_encoding import CODECS
+from planning_health.metadata.manifest_list import ManifestFile
+from planning_health.metadata.manifest_reader import COMPILED_FROM_BYTES
+from planning_health.metadata.storage_options import storage_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+_COMPRESSION_PROPERTY: Final = "write.manifest.compression-codec"
+_INHERITANCE_PROPERTY: Final = "compatibility.snapshot-id-inheritance.enabled"
+_MANIFESTS_PER_TASK: Final = 16
+_TASKS_PER_CORE: Final = 2
+_RUN_ID_CHARACTERS: Final = 60
+
+Ints = npt.NDArray[np.int32]
+Chunk = tuple[int, tuple[bytes, bytes, bytes]]
+"""New manifest → its entries from one old one: ranks, lengths (int32) and the encoded entries themselves."""
+
+
+def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPrediction, summary: dict[str, str]) -> None:
+    """Writes the predicted manifests and commits them in place of the old ones.
+
+    What was written is removed when it is certain that the commit does not stand, and left where that is unknown.
+
+    Args:
+        spark: the session.
+        java_table: the table, freshly loaded.
+        prediction: what to do.
+        summary: goes into the snapshot's summary, the run id with it.
+
+    Raises:
+        ConflictError: when a manifest of the prediction is not current any more.
+        WorkFailedError: when a manifest cannot be read or written.
+        Exception: py4j's, when Iceberg refuses the commit.
+    """
+    old = _replaced(java_table, prediction)
+    staged = _Staged(java_table, summary[RUN_ID_PROPERTY])
+    try:
+        made = _write(spark, java_table, prediction, staged)
+    except BaseException:
+        staged.remove()
+        raise
+    try:
+        _commit(spark, java_table, old, made, summary)
+    except Exception as error:
+        if any(_is_cleanable(spark, java) for java in causes(error)):
+            staged.remove()
+        raise
+    if _copies_manifests(java_table):
+        staged.remove()
+
+
+def _replaced(java_table: Any, prediction: TrimPrediction) -> list[Any]:
+    wanted = set(prediction.replacement.old.manifests["path"].to_pylist())
+    snapshot = java_table.currentSnapshot()
+    current = snapshot.dataManifests(java_table.io()) if snapshot is not None else []
+    found = [manifest for manifest in current if manifest.path() in wanted]
+    if len(found) != len(wanted):
+        raise ConflictError(
+            f"{len(wanted) - len(found)} of {len(wanted)} manifests have been replaced since they were measured"
+        )
+    return found
+
+
+class _Staged:
+    """The files of one attempt: all begin with a prefix that no other attempt has."""
+
+    def __init__(self, java_table: Any, run_id: str) -> None:
+        run = re.sub(r"[^A-Za-z0-9_.-]", "_", run_id)[:_RUN_ID_CHARACTERS]
+        self.prefix = str(java_table.operations().metadataFileLocation(f"trim-{run}-{uuid4()}"))
+        self.io_properties = dict(java_table.io().properties())
+
+    def remove(self) -> None:
+        """Removes them; what cannot be removed is named in the log."""
+        filesystem, prefix = fsspec.url_to_fs(self.prefix, **storage_options(self.prefix, self.io_properties))
+        for path in filesystem.glob(f"{prefix}-m*.avro"):
+            try:
+                filesystem.rm_file(path)
+            except OSError as error:
+                logger.warning("%s could not be removed: %s", path, error.strerror or type(error).__name__)
+
+
+def _is_cleanable(spark: SparkSession, java: Any) -> bool:
+    gateway = spark.sparkContext._gateway
+    return bool(is_instance_of(gateway, java, "org.apache.iceberg.exceptions.CleanableFailure"))
+
+
+def _copies_manifests(java_table: Any) -> bool:
+    """Whether Iceberg copied what we added: it cannot inherit the snapshot id in format version 1, unless told so."""
+    inherits = str(java_table.properties().get(_INHERITANCE_PROPERTY) or "false").lower() == "true"
+    return bool(java_table.operations().current().formatVersion() == 1) and not inherits
+
+
+def _commit(spark: SparkSession, java_table: Any, old: list[Any], made: list[bytes], summary: dict[str, str]) -> None:
+    files = spark._jvm.org.apache.iceberg.ManifestFiles
+    rewrite = java_table.rewriteManifests()
+    for manifest in old:
+        rewrite = rewrite.deleteManifest(manifest)
+    for description in made:
+        rewrite = rewrite.addManifest(files.decode(bytearray(description)))
+    for key, value in summary.items():
+        rewrite = rewrite.set(key, value)
+    rewrite.commit()
+
+
+def _empty_manifest(spark: SparkSession, java_table: Any, spec_id: int) -> EmptyManifest:
+    """An empty manifest of the table's format version, in the codec that the table's own commits use."""
+    iceberg: Any = spark._jvm.org.apache.iceberg
+    codec = str(java_table.properties().get(_COMPRESSION_PROPERTY) or "gzip")
+    for attempted in (codec, "gzip"):  # gzip where the table's codec cannot be written here
+        output = iceberg.inmemory.InMemoryOutputFile("empty.avro")
+        writer = iceberg.ManifestFiles.write(
+            java_table.operations().current().formatVersion(),
+            java_table.specs().get(spec_id),
+            output,
+            None,
+            {"write.avro.compression-codec": attempted},
+        )
+        writer.close()
+        empty = EmptyManifest(bytes(output.toByteArray()))
+        if empty.avro.codec in CODECS:
+            break
+    return empty
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What executors need to know; they read no settings."""
+
+    rule: TrimRule
+    empty: EmptyManifest
+    prefix: str
+    io_properties: dict[str, str]
+    compiled: bool
+
+    def open(self, path: str) -> tuple[Any, str]:
+        """The file system of a path, and the path in it."""
+        found: tuple[Any, str] = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
+        return found
+
+    def path(self, number: int) -> str:
+        """Where a new manifest goes. A task that runs twice writes the same bytes to the same place."""
+        return f"{self.prefix}-m{number}.avro"
+
+
+def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, staged: _Staged) -> list[bytes]:
+    """Writes the new manifests; returns their descriptions."""
+    replacement = prediction.replacement
+    if not replacement.groups:
+        return []
+    manifests = [_manifest_file(row) for row in replacement.old.manifests.to_pylist()]
+    task = _Task(
+        rule=prediction.rule,
+        empty=_empty_manifest(spark, java_table, prediction.spec_id),
+        prefix=staged.prefix,
+        io_properties=staged.io_properties,
+        compiled=prediction.old_bytes >= COMPILED_FROM_BYTES,
+    )
+    places = _places(replacement.entries, replacement.groups)
+    work = [(manifest, places[manifest.ordinal]) for manifest in manifests if manifest.ordinal in places]
+    context = spark.sparkContext
+    slices = max(-(-len(work) // _MANIFESTS_PER_TASK), min(len(work), _TASKS_PER_CORE * context.defaultParallelism))
+    written: list[tuple[int, int]] = (
+        context.parallelize(work, max(1, slices))
+        .flatMap(_encoder(task))
+        .partitionBy(len(replacement.groups), int)
+        .mapPartitions(_writer(task))
+        .collect()
+    )
+    lengths = dict(written)
+    rows = prediction.metadata.manifests.slice(0, len(replacement.groups)).to_pylist()
+    if lengths.keys() != set(range(len(rows))):
+        raise WorkFailedError(f"{len(lengths)} of {len(rows)} new manifests were written")
+    return [described(task.path(number), lengths[number], row) for number, row in enumerate(rows)]
+
+
+def _manifest_file(row: dict[str, Any]) -> ManifestFile:
+    names = ("ordinal", "path", "length", "partition_spec_id", "content", "sequence_number", "min_sequence_number")
+    counts = {name: row[name] for name in row if name.endswith(("_files_count", "_rows_count", "first_row_id"))}
+    return ManifestFile(
+        **{name: row[name] for name in names},
+        added_snapshot_id=row["added_snapshot_id"],
+        counts=counts,
+        partitions=None,
+    )
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the live entries of one old manifest go.
+
+    Attributes:
+        positions: of the entries, in the old manifest.
+        groups: the new manifest of each.
+        ranks: its place there.
+    """
+
+    positions: Ints
+    groups: Ints
+    ranks: Ints
+
+
+def _places(entries: pa.Table, groups: list[npt.NDArray[np.int64]] | Any) -> dict[int, _Places]:
+    """Where entries go, by the old manifest's ordinal."""
+    order = np.concatenate(list(groups)) if len(groups) else np.array([], dtype=np.int64)
+    sizes = np.array([len(group) for group in groups], dtype=np.int64)
+    group_of = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    rank_of = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes]) if len(sizes) else group_of
+    ordinals = entries["manifest_ordinal"].to_numpy()[order]
+    positions = entries["position"].to_numpy()[order]
+    by_manifest = np.lexsort((rank_of, group_of, ordinals))
+    found, starts = np.unique(ordinals[by_manifest], return_index=True)
+    parts = np.split(by_manifest, starts[1:])
+    return {
+        int(ordinal): _Places(positions[rows].astype(np.int32), group_of[rows], rank_of[rows])
+        for ordinal, rows in zip(found, parts, strict=True)
+    }
+
+
+def _encoder(task: _Task) -> Callable[[tuple[ManifestFile, _Places]], Iterator[Chunk]]:
+    """The first stage: one old manifest → its entries, by new manifest."""
+
+    def encode(work: tuple[ManifestFile, _Places]) -> Iterator[Chunk]:
+        manifest, places = work
+        filesystem, path = task.open(manifest.path)
+        source = read_avro(manifest.path, filesystem.cat_file(path))
+        new = transcode(manifest, source, task.empty.avro.schema, task.rule, compiled=task.compiled)
+        starts, ends = new.offsets[places.positions], new.offsets[places.positions + 1]
+        if not np.count_nonzero(new.offsets[1:] > new.offsets[:-1]) == np.count_nonzero(ends > starts) == len(starts):
+            raise WorkFailedError(f"{manifest.path} holds other live entries than were measured")
+        bounds = np.flatnonzero(np.diff(places.groups, prepend=-1, append=-1))
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            spans = zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True)
+            content = b"".join([new.content[start:end] for start, end in spans])
+            lengths = (ends - starts)[first:last].astype(np.int32)
+            yield int(places.groups[first]), (places.ranks[first:last].tobytes(), lengths.tobytes(), content)
+
+    return encode
+
+
+def _writer(task: _Task) -> Callable[[Iterator[Chunk]], Iterator[tuple[int, int]]]:
+    """The second stage: all chunks of a new manifest → its file; gives its number and size."""
+
+    def write(chunks: Iterator[Chunk]) -> Iterator[tuple[int, int]]:
+        by_group: dict[int, list[tuple[bytes, bytes, bytes]]] = defaultdict(list)
+        for group, chunk in chunks:
+            by_group[group].append(chunk)
+        for group, parts in by_group.items():
+            content = task.empty.filled(_in_order(parts))
+            filesystem, path = task.open(task.path(group))
+            filesystem.pipe_file(path, content)
+            yield group, len(content)
+
+    return write
+
+
+def _in_order(parts: list[tuple[bytes, bytes, bytes]]) -> Iterator[memoryview]:
+    ranks = np.concatenate([np.frombuffer(ranks, dtype=np.int32) for ranks, _, _ in parts])
+    lengths = np.concatenate([np.frombuffer(lengths, dtype=np.int32) for _, lengths, _ in parts]).astype(np.int64)
+    content = memoryview(b"".join([content for _, _, content in parts]))
+    ends = np.cumsum(lengths)
+    for place in np.argsort(ranks).tolist():
+        yield content[ends[place] - lengths[place] : ends[place]]
