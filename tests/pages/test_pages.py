@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.pages.app import Access, create_app
 from planning_health.pages.links import Links, maintain_path, run_path, run_report_path, table_path
+from planning_health.pages.store import Store
 from planning_health.run_folder import run_key
 from planning_health.stages.report import report
 
@@ -238,6 +241,24 @@ def test_an_address_reaches_nothing_but_what_the_runs_named(pages: TestClient, p
     answer = pages.get(path)
     assert answer.status_code == 404
     assert "root:" not in answer.text
+
+
+def test_a_value_that_makes_no_sense_is_refused_by_name(pages: TestClient) -> None:
+    answer = pages.get("/", params={"page": "<b>many</b>"})
+    assert answer.status_code == 400
+    assert "Page: Input should be a valid integer" in answer.text
+    assert "<b>many" not in answer.text
+
+
+def test_a_home_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
+    def broken() -> Store:
+        raise InputError("settings file '/x.yaml' does not exist")
+
+    access = Access([], [], lambda: False)
+    app = create_app(broken, access, lambda request, form: "")
+    answer = TestClient(app).get("/")
+    assert answer.status_code == 500
+    assert "does not exist" in answer.text
 
 
 def test_hostile_names_are_shown_and_not_obeyed(serve: Serve, tmp_path: Path) -> None:

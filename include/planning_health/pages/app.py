@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, NoReturn
 
 from fastapi import Depends, FastAPI, Form, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.params import Depends as Dependency
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -70,6 +71,11 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(StarletteHTTPException)
     def refused(request: Request, error: StarletteHTTPException) -> Response:
         return _error(request, error.status_code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    def misunderstood(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        return _error(request, 400, f"{first['loc'][-1]}: {first['msg']}", {})
 
     @app.exception_handler(PlanningHealthError)
     def failed(request: Request, error: PlanningHealthError) -> Response:
