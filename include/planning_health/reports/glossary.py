@@ -111,8 +111,8 @@ _SIMULATIONS: Final = (
     ),
     _Term(
         "Home of a file",
-        "The worker that affinity routing prefers for it, by a hash of the file's path and the worker's address. It says "
-        "nothing of what a worker keeps.",
+        "The worker that affinity routing prefers for it, by a hash of the file's path and the worker's address. It "
+        "says nothing of what a worker keeps.",
     ),
     _Term(
         "Plan task",
