@@ -9,7 +9,7 @@ from typing import Final
 
 from planning_health.pages.store import Moment
 from planning_health.reports.model import Action, Comparison, Number
-from planning_health.reports.wording import day, parse_time, quantity
+from planning_health.reports.wording import clock, day, parse_time, quantity
 
 OVERLAP: Final = "overlap_mean"
 METADATA: Final = "metadata_bytes"
@@ -68,8 +68,8 @@ class Chart:
     points: Sequence[Point]
     marks: Sequence[Mark]
     highest: str
-    first_day: str
-    last_day: str
+    first: str
+    last: str
     summary: str
 
 
@@ -120,16 +120,19 @@ def charts(moments: Sequence[Moment], actions: Sequence[Action]) -> list[Chart]:
 
 def _chart(key: str, title: str, unit: str, series: Sequence[Sample], actions: Sequence[Action]) -> Chart:
     first, last = series[0].at, series[-1].at
+    written = clock if first.date() == last.date() else day
     highest = _highest(series)
     points = [
         Point(
-            _x(sample, series), sample.value / highest, f"{day(sample.at.isoformat())}: {quantity(sample.value, unit)}"
+            _x(sample, series),
+            sample.value / highest,
+            f"{written(sample.at.isoformat())}: {quantity(sample.value, unit)}",
         )
         for sample in series
         if sample.value is not None
     ]
     marks = [
-        Mark(_x(Sample(at, None), series), f"{action.title}, {day(action.at)}")
+        Mark(_x(Sample(at, None), series), f"{action.title}, {written(action.at)}")
         for action in actions
         if action.succeeded and (at := parse_time(action.at)) and first <= at <= last
     ]
@@ -140,8 +143,8 @@ def _chart(key: str, title: str, unit: str, series: Sequence[Sample], actions: S
         points=points,
         marks=marks,
         highest=quantity(highest, unit),
-        first_day=day(first.isoformat()),
-        last_day=day(last.isoformat()),
+        first=written(first.isoformat()),
+        last=written(last.isoformat()),
         summary=f"{title}: {spark_text(series, unit)}; highest {quantity(highest, unit)}",
     )
 
