@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
+from planning_health.metadata.java_errors import causes
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.manifest_reader import worth_compiling
@@ -111,6 +112,7 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
     jvm = spark._jvm
     if jvm is None:
         raise InputError("Spark Connect gives no access to Iceberg's Java API: use a classic Spark session")
+    _open_catalog(spark, name.catalog)
     try:
         return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
     except Exception as error:
@@ -118,9 +120,26 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
         text = f"{java.getClass().getSimpleName()}: {java.getMessage()}" if java is not None else str(error)
         if "NoSuchTable" in text or "NoSuchNamespace" in text or "cannot be found" in text:
             raise InputError(f"table {str(name)!r} does not exist in catalog {name.catalog!r}") from error
-        if "CATALOG_NOT_FOUND" in text or "CatalogNotFound" in text:
-            raise InputError(f"catalog {name.catalog!r} is not configured in this Spark session") from error
         raise NotMeasurableError(f"the table cannot be loaded ({first_line(Exception(text))})") from error
+
+
+def _open_catalog(spark: SparkSession, catalog: str) -> None:
+    """Lets Spark open a catalog: looking up a table in one that cannot be opened complains of a namespace instead."""
+    try:
+        spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+    except Exception as error:
+        reasons = [f"{java.getClass().getSimpleName()}: {java.getMessage()}" for java in causes(error)]
+        if not reasons:
+            raise
+        if "CatalogNotFound" in reasons[0]:
+            raise InputError(f"catalog {catalog!r} is not configured in this Spark session") from error
+        hint = "; is the package that has it among spark.packages?" if _lacks_a_class(reasons) else ""
+        cause = first_line(Exception(reasons[-1]))
+        raise InputError(f"catalog {catalog!r} cannot be opened by Spark: {cause}{hint}") from error
+
+
+def _lacks_a_class(reasons: list[str]) -> bool:
+    return any(text in reason for reason in reasons for text in ("ClassNotFound", "NoClassDef", "No suitable driver"))
 
 
 def _metadata_json(spark: SparkSession, java_table: Any) -> str:

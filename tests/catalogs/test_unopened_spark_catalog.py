@@ -1,0 +1,56 @@
+"""A catalog that Spark cannot open is one line that names the catalog and the cause, not a complaint of a namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from planning_health.errors import InputError
+from planning_health.identifiers import TableName
+from planning_health.metadata.record_spark import load_java_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+PACKAGES = r"; is the package that has it among spark\.packages\?"
+
+
+@pytest.mark.parametrize(
+    ("name", "implementation", "properties", "message"),
+    [
+        (
+            "no_driver",
+            ICEBERG,
+            {"type": "jdbc", "uri": "jdbc:nosuchdb://h/d", "warehouse": "warehouse"},
+            f"driver.*{PACKAGES}",
+        ),
+        ("no_class", "org.example.NoCatalog", {}, rf"org\.example\.NoCatalog.*{PACKAGES}"),
+        ("no_impl", ICEBERG, {"catalog-impl": "org.example.NoImpl"}, rf"org\.example\.NoImpl.*{PACKAGES}"),
+        ("bad_type", ICEBERG, {"type": "nonsense"}, "nonsense"),
+        ("bad_uri", ICEBERG, {"type": "rest", "uri": "http://127.0.0.1:1"}, "127.0.0.1.*refused|Connect"),
+    ],
+)
+def test_a_catalog_that_cannot_be_opened_is_named_with_its_cause(
+    spark: SparkSession, name: str, implementation: str, properties: dict[str, str], message: str
+) -> None:
+    prefix = f"spark.sql.catalog.{name}"
+    for key, value in {
+        prefix: implementation,
+        **{f"{prefix}.{key}": value for key, value in properties.items()},
+    }.items():
+        spark.conf.set(key, value)
+    with pytest.raises(InputError, match=message) as caught:
+        load_java_table(spark, TableName.parse(f"{name}.sales.orders"))
+    text = str(caught.value)
+    assert text.startswith(f"catalog '{name}' cannot be opened by Spark: ")
+    assert "\n" not in text
+    assert "NAMESPACE" not in text
+
+
+def test_a_catalog_that_nobody_configured_is_said_so(spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="catalog 'nowhere' is not configured in this Spark session"):
+        load_java_table(spark, TableName.parse("nowhere.sales.orders"))
