@@ -6,7 +6,8 @@ tables and changes none; the only table it writes is the history.
 
 **Steps.** `discover` lists the tables · `measure` records their planning metadata in one Spark application ·
 `validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
-`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `conclude`.
+`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `notify` tells
+people of it · `conclude`.
 
 **When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
 table never stops the others, and the report shows it with its reason.
@@ -16,19 +17,23 @@ table never stops the others, and the report shows it with its reason.
   in the task's log. Clear the task: measuring again is safe.
 - *A table's task failed*: its message is the reason. Fix the cause and clear that task and those below it.
 - *A table that must not fail the run* (known to be broken): `tolerate_failure: true` in its rule of the settings.
+- *`notify` failed*: a notifier of the settings could not send; its message says which. The report is written anyway.
 - *`report` failed*: clear it; it is rebuilt from the stored results, nothing is measured again.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from airflow.sdk import dag, task_group
 
 from planning_assets import MEASUREMENT, REPORT
+from planning_health.settings import load_settings
 from planning_links import planning_task
-from planning_run import BY_TABLE, Result, conclude_run, measured_tables, step, table_step, write_report
+from planning_notifications import notify_of_report
+from planning_operations import dag_options, deadline
+from planning_run import BY_TABLE, Result, conclude_run, measured_tables, settings_file, step, table_step, write_report
 from spark_job_operator import SparkJobOperator
+
+SETTINGS = load_settings(settings_file())
 
 
 @planning_task
@@ -81,6 +86,11 @@ def report() -> Result:
     return write_report()
 
 
+@planning_task(trigger_rule="all_done")
+def notify() -> None:
+    notify_of_report()
+
+
 @planning_task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
     return conclude_run("health", "planning", "assignment", "plan_tasks", "proposal")
@@ -94,21 +104,20 @@ def table_health(table: str) -> None:
 
 
 @dag(
-    schedule="@weekly",
-    catchup=False,
-    max_active_runs=1,
-    dagrun_timeout=timedelta(hours=12),
+    description="Measures all Iceberg tables, finds what slows planning down, and writes the report.",
+    schedule=SETTINGS.operations.schedule,
+    dagrun_timeout=SETTINGS.operations.run_timeout,
+    deadline=deadline(SETTINGS),
     doc_md=__doc__,
-    tags=["iceberg", "planning-health"],
-    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
+    **dag_options(SETTINGS),
 )
 def planning_health_weekly() -> None:
     measure = SparkJobOperator(
-        task_id="measure", job="measure", outlets=[MEASUREMENT], execution_timeout=timedelta(hours=6)
+        task_id="measure", job="measure", outlets=[MEASUREMENT], execution_timeout=SETTINGS.operations.spark_timeout
     )
     measured = tables()
     discover() >> measure >> validate() >> measured
-    table_health.expand(table=measured) >> append_history() >> report() >> conclude()
+    table_health.expand(table=measured) >> append_history() >> report() >> notify() >> conclude()
 
 
 planning_health_weekly()

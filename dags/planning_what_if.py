@@ -18,12 +18,11 @@ simulation's headline numbers are its XCom; `path` in it is the full result belo
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from airflow.sdk import Param, dag
 
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_links import planning_task
+from planning_operations import dag_options
 from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
@@ -75,12 +74,10 @@ def conclude() -> Result:
 
 
 @dag(
+    description="Simulates how queries on one table plan, as it is and with another layout; changes nothing.",
     schedule=None,
-    catchup=False,
-    max_active_runs=1,
     doc_md=__doc__,
-    tags=["iceberg", "planning-health"],
-    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
+    **dag_options(SETTINGS),
     params={
         "table": table_param(TABLES),
         "predicates": Param(
@@ -170,7 +167,10 @@ def conclude() -> Result:
 )
 def planning_what_if() -> None:
     measure = SparkJobOperator(
-        task_id="measure", job="measure", table="{{ params.table }}", execution_timeout=timedelta(hours=2)
+        task_id="measure",
+        job="measure",
+        table="{{ params.table }}",
+        execution_timeout=SETTINGS.operations.spark_timeout,
     )
     simulations = [simulate_assignment(), simulate_plan_tasks(), what_if()]
     read_form() >> measure >> simulate_planning() >> simulations >> report() >> conclude()

@@ -24,7 +24,6 @@ pool) · `refuse` notes that the proposal was not approved · `report` shows bef
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Label, Param, dag, task
@@ -35,6 +34,7 @@ from planning_assets import MAINTAINED_TABLE
 from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
 from planning_links import planning_task
+from planning_operations import dag_options
 from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
 from spark_job_operator import SparkJobOperator
 
@@ -93,12 +93,10 @@ def conclude() -> Result:
 
 
 @dag(
+    description="Proposes and, once approved, makes and verifies a repair of one table.",
     schedule=None,
-    catchup=False,
-    max_active_runs=1,
     doc_md=__doc__,
-    tags=["iceberg", "planning-health"],
-    default_args={"owner": "data-platform", "retries": 1, "retry_delay": timedelta(minutes=1)},
+    **dag_options(SETTINGS),
     params={
         "table": table_param(TABLES),
         "actions": Param(
@@ -180,7 +178,7 @@ def table_maintenance() -> None:
         job="propose",
         table="{{ params.table }}",
         request=form,
-        execution_timeout=timedelta(hours=2),
+        execution_timeout=SETTINGS.operations.spark_timeout,
     )
     decision = decide(propose.output)
     approve = MaintenanceApproval(
@@ -199,7 +197,7 @@ def table_maintenance() -> None:
         pool=MAINTENANCE.pool,
         trigger_rule="none_failed_min_one_success",
         outlets=[MAINTAINED_TABLE],
-        execution_timeout=timedelta(hours=6),
+        execution_timeout=SETTINGS.operations.spark_timeout,
         retries=2,
         retry_exponential_backoff=True,
     )

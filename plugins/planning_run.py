@@ -73,17 +73,22 @@ def table_step(name: str, table: str, **options: Any) -> Result:
         return finish(_stage(name)(settings, folder, TableName.parse(table), **options))
 
 
+def airflow_url() -> str | None:
+    """The address of the Airflow UI (``[api] base_url``), where it is configured."""
+    return (conf.get("api", "base_url", fallback=None) or "").rstrip("/") or None
+
+
 def write_report() -> Result:
     """Writes the run's report, with links to the Airflow UI where its address is configured (``[api] base_url``).
 
     The task's log says where the report lies, and its page in the UI.
     """
-    airflow_url = (conf.get("api", "base_url", fallback=None) or "").rstrip("/") or None
-    envelope = step("report", airflow_url=airflow_url)
+    address = airflow_url()
+    envelope = step("report", airflow_url=address)
     dag_run = get_current_context()["dag_run"]
     log.info("Report: %s", f"{posixpath.dirname(envelope['path'])}/report/index.html")
-    if airflow_url:
-        log.info("In Airflow: %s", in_airflow(airflow_url, run_report_path(dag_run.dag_id, dag_run.run_id)))
+    if address:
+        log.info("In Airflow: %s", in_airflow(address, run_report_path(dag_run.dag_id, dag_run.run_id)))
     return envelope
 
 

@@ -86,6 +86,13 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
         ({"retention": {"history_days": 10**9}}, r"retention\.history_days: .*36500.*got"),
         ({"home": ""}, "home: expected a folder or URL"),
         ({"home": "simplecache::file:///tmp/x"}, "home: expected one folder or URL"),
+        ({"notifications": [{"notifier": "Slack"}]}, r"notifications\.0\.notifier: .*match pattern.*got 'Slack'"),
+        ({"notifications": [{"notifier": "a.B", "on": []}]}, r"notifications\.0\.on: .*at least 1 item"),
+        (
+            {"notifications": [{"notifier": "a.B", "arguments": {"slack_conn_id": "s", "auth_token": "x"}}]},
+            r"notifications\.0\.arguments: auth_token is a secret: expected an Airflow connection",
+        ),
+        ({"operations": {"deadline": "-PT1H"}}, r"operations\.deadline: .*greater than 0"),
         (
             {"catalogs": {"lake": {"properties": {"type": "rest"}, "secrets": {"token": {}}}}},
             "either env or airflow_connection",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
@@ -20,6 +21,7 @@ MOST_TASKS: Final = 1_000_000
 MOST_RANKED: Final = 10_000_000
 """Tasks times workers: every worker is ranked for every task, three times at some 40 bytes."""
 MOST_DAYS: Final = 36_500
+_SECRET_ARGUMENT: Final = re.compile(r"(?i)password|secret|token|api_?key|webhook")
 
 
 def _no_switch(value: Any) -> Any:
@@ -32,6 +34,16 @@ Integer = Annotated[int, BeforeValidator(_no_switch)]
 """An integer; ``true`` and ``yes``, which YAML reads as switches, are none."""
 Number = Annotated[float, BeforeValidator(_no_switch)]
 """A number; switches are none."""
+
+
+def _possible(length: timedelta) -> timedelta:
+    if not timedelta(0) < length <= timedelta(days=MOST_DAYS):
+        raise ValueError(f"expected a length of time greater than 0 and at most {MOST_DAYS} days")
+    return length
+
+
+Duration = Annotated[timedelta, BeforeValidator(_no_switch), AfterValidator(_possible)]
+"""A length of time above zero, as ISO 8601 (``PT8H``, ``P2D``) or seconds."""
 
 
 class _Model(BaseModel):
@@ -150,9 +162,7 @@ class MaintenanceSettings(_Model):
     """How maintenance is approved, retried and serialised."""
 
     approval: Literal["required", "off"] = "required"
-    approval_timeout: Annotated[timedelta, BeforeValidator(_no_switch)] = Field(
-        default=timedelta(days=2), gt=timedelta(0), le=timedelta(days=MOST_DAYS)
-    )
+    approval_timeout: Duration = timedelta(days=2)
     max_attempts: Integer = Field(default=5, ge=1, le=20)
     pool: str = "planning_health_maintenance"
 
@@ -223,6 +233,42 @@ class RetentionSettings(_Model):
     history_days: Integer = Field(default=730, ge=1, le=MOST_DAYS)
 
 
+class NotificationRule(_Model):
+    """Whom to tell of what, through one of Airflow's notifiers.
+
+    ``arguments`` are the notifier's own; credentials stay in the Airflow connection that one of them names. The text
+    goes where the notifier takes it (``text``, ``body``, ``message``, ``html_content``, ``subject``, ``title``), unless
+    an argument says otherwise by ``{{ planning_health.text }}``.
+    """
+
+    notifier: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    on: list[Literal["critical", "failed", "report"]] = Field(default=["critical", "failed", "report"], min_length=1)
+    only_changes: bool = True
+
+    @field_validator("arguments")
+    @classmethod
+    def _hold_no_secret(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        secret = [key for key in arguments if _SECRET_ARGUMENT.search(key) and not key.endswith("conn_id")]
+        if secret:
+            raise ValueError(f"{secret[0]} is a secret: expected an Airflow connection that holds it (…_conn_id)")
+        return arguments
+
+
+class OperationsSettings(_Model):
+    """When the weekly Dag runs, and how long runs and tasks may take before somebody is told, or they are ended.
+
+    ``deadline`` counts from when a run is queued; it is told to those who are told of failures.
+    """
+
+    schedule: str | None = "@weekly"
+    deadline: Duration | None = timedelta(hours=8)
+    run_timeout: Duration = timedelta(hours=12)
+    spark_timeout: Duration = timedelta(hours=6)
+    retries: Integer = Field(default=1, ge=0, le=10)
+    retry_delay: Duration = timedelta(minutes=1)
+
+
 class SettingsDocument(_Model):
     """The whole document."""
 
@@ -237,6 +283,8 @@ class SettingsDocument(_Model):
     workload: WorkloadSettings = WorkloadSettings()
     history: HistorySettings | None = None
     retention: RetentionSettings = RetentionSettings()
+    notifications: list[NotificationRule] = Field(default_factory=list)
+    operations: OperationsSettings = OperationsSettings()
 
     @field_validator("home")
     @classmethod

@@ -1,0 +1,48 @@
+"""How all our Dags are operated: owner, retries, time limits, and whom to tell; from the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+
+from planning_health.settings import SettingsDocument
+from planning_notifications import check_notifiers, notify_of_deadline, notify_of_failure
+
+
+def dag_options(settings: SettingsDocument) -> dict[str, Any]:
+    """Arguments for ``@dag``.
+
+    One run of a Dag at a time; a run that waits for a person has no time limit but the approval's own.
+
+    Raises:
+        InputError: when a notifier of the settings is not installed.
+    """
+    check_notifiers(settings)
+    operations = settings.operations
+    tells_failures = any("failed" in rule.on for rule in settings.notifications)
+    return {
+        "catchup": False,
+        "max_active_runs": 1,
+        "tags": ["iceberg", "planning-health"],
+        "on_failure_callback": notify_of_failure if tells_failures else None,
+        "default_args": {
+            "owner": "data-platform",
+            "retries": operations.retries,
+            "retry_delay": operations.retry_delay,
+        },
+    }
+
+
+def deadline(settings: SettingsDocument) -> DeadlineAlert | None:
+    """An alert for runs that take too long, for those who are told of failures; ``None`` where nobody is."""
+    interval = settings.operations.deadline
+    if interval is None or not any("failed" in rule.on for rule in settings.notifications):
+        return None
+    return DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=interval,
+        callback=SyncCallback(notify_of_deadline),
+        name="planning health is late",
+    )
