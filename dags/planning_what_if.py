@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from airflow.sdk import Param, dag
 
-from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
+from planning_forms import layout_param, run_settings_and_tables, table_param
 from planning_links import planning_task
 from planning_operations import dag_options
 from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
@@ -96,37 +96,25 @@ def conclude() -> Result:
             description_md="As in Spark SQL: `days(ts), bucket(16, id)`, or `unpartitioned`. Empty: not asked.",
             section="Another layout",
         ),
-        "target_manifest_bytes": Param(
-            None,
-            type=["integer", "null"],
-            minimum=1024,
-            title="Target size of a manifest, in bytes",
-            description_md="Of rewritten manifests. Empty: the table's own.",
-            section="Another layout",
+        "target_manifest_bytes": layout_param(
+            "target_manifest_bytes",
+            "Another layout",
+            "Of rewritten manifests. Empty: the table's own.",
         ),
-        "sort_by": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string"},
-            title="Sort by partition fields",
-            description_md="Partition **field** names, one a line, such as `ordered_on_day`. Empty: all of the spec.",
-            section="Another layout",
+        "sort_by": layout_param(
+            "sort_by",
+            "Another layout",
+            "Partition **field** names, one a line, such as `ordered_on_day`. Empty: all of the spec.",
         ),
-        "metrics_default": Param(
-            None,
-            type=["string", "null"],
-            examples=list(METRICS_MODES),
-            title="Statistics of columns, default",
-            description_md="Metrics mode of the columns that are not named below. Empty: as they are.",
-            section="Another layout",
+        "metrics_default": layout_param(
+            "metrics_default",
+            "Another layout",
+            "Metrics mode of the columns that are not named below. Empty: as they are.",
         ),
-        "metrics_columns": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string"},
-            title="Statistics of single columns",
-            description_md="One `column = mode` a line: `none`, `counts`, `truncate(16)` or `full`.",
-            section="Another layout",
+        "metrics_columns": layout_param(
+            "metrics_columns",
+            "Another layout",
+            "One `column = mode` a line: `none`, `counts`, `truncate(16)` or `full`.",
         ),
         "workers": Param(
             SETTINGS.assignment.workers, type="integer", minimum=1, title="Workers", section="Work assignment"

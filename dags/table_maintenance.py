@@ -31,7 +31,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from maintenance_approval import MaintenanceApproval, answer_of
 from planning_assets import MAINTAINED_TABLE
-from planning_forms import METRICS_MODES, run_settings_and_tables, table_param
+from planning_forms import layout_param, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
 from planning_links import planning_task
 from planning_operations import dag_options
@@ -135,39 +135,27 @@ def conclude() -> Result:
             description_md="Id of the one spec whose manifests are rewritten; empty: each spec that gains by it.",
             section="Rewrite manifests",
         ),
-        "sort_by": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string"},
-            title="Sort by partition fields",
-            description_md="Partition **field** names, one a line, such as `ordered_on_day`; empty: all of the spec.",
-            section="Rewrite manifests",
+        "sort_by": layout_param(
+            "sort_by",
+            "Rewrite manifests",
+            "Partition **field** names, one a line, such as `ordered_on_day`; empty: all of the spec.",
         ),
-        "target_manifest_bytes": Param(
-            None,
-            type=["integer", "null"],
-            minimum=1024,
-            title="Target size of a manifest, in bytes",
-            description_md="Sets `commit.manifest.target-size-bytes`; needs the action *set table properties*.",
-            section="Set table properties",
+        "target_manifest_bytes": layout_param(
+            "target_manifest_bytes",
+            "Set table properties",
+            "Sets `commit.manifest.target-size-bytes`; needs the action *set table properties*.",
         ),
-        "metrics_default": Param(
-            None,
-            type=["string", "null"],
-            examples=list(METRICS_MODES),
-            title="Statistics of columns, default",
-            description_md="`write.metadata.metrics.default`: `none`, `counts`, `truncate(N)` or `full`. "
+        "metrics_default": layout_param(
+            "metrics_default",
+            "Set table properties",
+            "`write.metadata.metrics.default`: `none`, `counts`, `truncate(N)` or `full`. "
             "Concerns **new files only**, unless statistics are trimmed too.",
-            section="Set table properties",
         ),
-        "metrics_columns": Param(
-            [],
-            type=["array", "null"],
-            items={"type": "string"},
-            title="Statistics of single columns",
-            description_md="One `column = mode` a line, such as `customer_id = truncate(16)`; "
+        "metrics_columns": layout_param(
+            "metrics_columns",
+            "Set table properties",
+            "One `column = mode` a line, such as `customer_id = truncate(16)`; "
             "an empty mode removes the column's property.",
-            section="Set table properties",
         ),
     },
 )

@@ -13,6 +13,25 @@ from planning_run import settings_file
 METRICS_MODES: Final = ("none", "counts", "truncate(16)", "full")
 """The metrics modes that a form offers."""
 
+_LINES: Final[dict[str, Any]] = {"default": [], "type": ["array", "null"], "items": {"type": "string"}}
+_LAYOUT: Final[dict[str, dict[str, Any]]] = {
+    "target_manifest_bytes": {
+        "default": None,
+        "type": ["integer", "null"],
+        "minimum": 1024,
+        "title": "Target size of a manifest, in bytes",
+    },
+    "sort_by": {**_LINES, "title": "Sort by partition fields"},
+    "metrics_default": {
+        "default": None,
+        "type": ["string", "null"],
+        "examples": list(METRICS_MODES),
+        "title": "Statistics of columns, default",
+    },
+    "metrics_columns": {**_LINES, "title": "Statistics of single columns"},
+}
+"""Fields on a table's layout, which several forms have; all may stay empty."""
+
 
 def run_settings_and_tables() -> tuple[SettingsDocument, list[str]]:
     """The settings, and the tables of the newest discovery, sorted so that Dag versions do not multiply."""
@@ -32,3 +51,8 @@ def table_param(tables: list[str]) -> Param:
         "spaces or dashes in back quotes. After the first run of `planning_health_weekly` the tables are offered here.",
         **offered,
     )
+
+
+def layout_param(name: str, section: str, help_md: str) -> Param:
+    """A field on the table's layout, in a section of the form and with the help that this form needs."""
+    return Param(description_md=help_md, section=section, **_LAYOUT[name])
