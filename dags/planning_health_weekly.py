@@ -7,7 +7,7 @@ tables and changes none; the only table it writes is the history.
 **Steps.** `discover` lists the tables · `measure` records their planning metadata in one Spark application ·
 `validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
 `simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `notify` tells
-people of it · `conclude`.
+people of it · `prune` removes runs beyond the retention · `conclude`.
 
 **When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
 table never stops the others, and the report shows it with its reason.
@@ -91,6 +91,11 @@ def notify() -> None:
     notify_of_report()
 
 
+@planning_task(trigger_rule="all_done")
+def prune() -> Result:
+    return step("prune")
+
+
 @planning_task(trigger_rule="all_done", retries=0)
 def conclude() -> Result:
     return conclude_run("health", "planning", "assignment", "plan_tasks", "proposal")
@@ -117,7 +122,7 @@ def planning_health_weekly() -> None:
     )
     measured = tables()
     discover() >> measure >> validate() >> measured
-    table_health.expand(table=measured) >> append_history() >> report() >> notify() >> conclude()
+    table_health.expand(table=measured) >> append_history() >> report() >> [notify(), prune()] >> conclude()
 
 
 planning_health_weekly()

@@ -24,6 +24,7 @@ from planning_run import (
     settings_and_folder,
     settings_file,
 )
+from spark_log import readable
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -110,6 +111,13 @@ class SparkJobOperator(SparkSubmitOperator):  # type: ignore[misc] # the provide
         envelope = self._judge(folder, _read(folder, self.job, table), before)
         describe_assets(context, envelope)
         return envelope
+
+    def _get_hook(self) -> Any:
+        """The provider's hook, which logs what is worth reading of spark-submit's output."""
+        hook = super()._get_hook()
+        log_all = hook._process_spark_submit_log
+        hook._process_spark_submit_log = lambda lines: log_all(readable(lines))
+        return hook
 
     def _variables(self, settings: SettingsDocument) -> dict[str, str]:
         """The environment of spark-submit: the interpreter, and the secrets kept in Airflow connections."""

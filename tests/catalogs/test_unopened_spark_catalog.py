@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from planning_health.catalogs.spark_catalog import _where_to_look
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.metadata.record_spark import load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from planning_health.settings import SettingsDocument
 
 pytestmark = pytest.mark.spark
 
@@ -54,3 +57,11 @@ def test_a_catalog_that_cannot_be_opened_is_named_with_its_cause(
 def test_a_catalog_that_nobody_configured_is_said_so(spark: SparkSession) -> None:
     with pytest.raises(InputError, match="catalog 'nowhere' is not configured in this Spark session"):
         load_java_table(spark, TableName.parse("nowhere.sales.orders"))
+
+
+def test_where_to_look_at_the_application_is_logged(spark: SparkSession, settings: SettingsDocument) -> None:
+    history = settings.spark.model_copy(update={"history_url": "http://history:18080/"})
+    told = _where_to_look(settings.model_copy(update={"spark": history}), spark)
+    application = spark.sparkContext.applicationId
+    assert f"application {application} on local" in told
+    assert told.endswith(f"history http://history:18080/history/{application}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 _REDACTION: Final = "(?i)secret|password|token|access[.]?key|credential|jdbc[.]user"
 
@@ -74,9 +77,20 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    logger.info("%s", _where_to_look(settings, session))
     session.conf.unset("spark.wap.branch")  # row checks must read the branch that a rewrite commits to
     _create_embedded_folders(settings)
     return session
+
+
+def _where_to_look(settings: SettingsDocument, session: SparkSession) -> str:
+    """The application's id, its page while it runs, and its page in the history server."""
+    context = session.sparkContext
+    application = str(context.applicationId)
+    pages = [f"page {context.uiWebUrl}"] if context.uiWebUrl else []
+    if settings.spark.history_url:
+        pages.append(f"history {settings.spark.history_url.rstrip('/')}/history/{application}")
+    return ", ".join([f"Spark {session.version}, application {application} on {context.master}", *pages])
 
 
 def _create_embedded_folders(settings: SettingsDocument) -> None:

@@ -98,13 +98,17 @@ class CatalogDefinition(_Model):
 
 
 class SparkSettings(_Model):
-    """How Spark is started. The master comes from the Airflow connection; the command line uses ``conf``."""
+    """How Spark is started. The master comes from the Airflow connection; the command line uses ``conf``.
+
+    ``history_url`` is the address of Spark's history server, for links to applications.
+    """
 
     connection: str = "spark_default"
     packages: list[str] = [ICEBERG_RUNTIME]
     conf: dict[str, str] = Field(default_factory=dict)
     py_files: str | None = None
     archives: str | None = None
+    history_url: str | None = Field(default=None, pattern=r"^https?://")
 
 
 class Threshold(_Model):
