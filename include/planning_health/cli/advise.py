@@ -1,4 +1,4 @@
-"""`planning-health advise-metrics`: which column statistics the observed queries need."""
+"""`planning-health advise-metrics` and `advise-layout`: what the observed queries need of a table's metadata."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.identifiers import TableName
 from planning_health.settings import load_settings
-from planning_health.stages.advise_metrics import metrics_document, observations
+from planning_health.stages.advise_layout import layout_document
+from planning_health.stages.advise_metrics import metrics_document
+from planning_health.stages.observed_workload import observations
 from planning_health.stages.queries import configured_queries
 
 EventLogs = Annotated[
@@ -45,6 +47,51 @@ def advise_metrics(
         print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **advice})
     else:
         _show(str(name), advice)
+
+
+@app.command("advise-layout", rich_help_panel="Repair")
+def advise_layout(
+    table: TableArgument,
+    event_log: EventLogs = None,
+    scan_reports: ScanReports = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Threads of Iceberg's worker pool where queries are planned; default: as here."
+        ),
+    ] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Advises which manifest size and sort order plan the observed queries fastest, by predicting each candidate."""
+    document = load_settings(settings)
+    name = TableName.parse(table)
+    observed = observations(document, event_log or (), scan_reports or ())
+    metadata = read_table(document, table, [], columns=observed_columns(name, observed))
+    advice = layout_document(metadata, observed, configured_queries(document, name), threads=threads)
+    if as_json:
+        print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **advice})
+        return
+    workload = advice["workload"]
+    say(f"{name}: {workload['scans']:,.0f} observed scans with {workload['filters']:,} distinct filters")
+    if advice["candidates"]:
+        rows = [_layout_row(layout, advice) for layout in [advice["now"], *advice["candidates"]]]
+        print_table(["manifests aim at", "clustered by", "manifests", "opened", "planning ms"], rows, title="\nLayouts")
+    say(advice["why"], wrap=True)
+    for command in advice["commands"]:
+        say(command)
+
+
+def _layout_row(layout: dict[str, Any], advice: dict[str, Any]) -> list[Any]:
+    mark = " (now)" if layout is advice["now"] else " (advised)" if layout == advice["advised"] else ""
+    order = ", ".join(layout["sort_by"]) or "the spec's order"
+    return [
+        f"{layout['target_bytes']:,}{mark}",
+        "as it is" if layout is advice["now"] else order,
+        layout["manifests"],
+        layout["opened"],
+        layout["planning_ms"],
+    ]
 
 
 def _show(name: str, advice: dict[str, Any]) -> None:
