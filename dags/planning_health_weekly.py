@@ -4,10 +4,10 @@ Measures every Iceberg table that the settings include, says which manifests slo
 repairs with their predicted effect, and writes the weekly report (`reports/latest/` in the home folder). It reads the
 tables and changes none; the only table it writes is the history.
 
-**Steps.** `discover` lists the tables · `measure` records their planning metadata in one Spark application ·
-`validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
-`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `notify` tells
-people of it · `prune` removes runs beyond the retention · `conclude`.
+**Steps.** `discover` lists the tables (of a scheduled run those that are due; by hand, all) · `measure` records their
+planning metadata in one Spark application · `validate` checks the recording with Great Expectations · for each table,
+named by it: `diagnose`, `simulate_planning`, `simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history`
+· `report` · `notify` tells people of it · `prune` removes runs beyond the retention · `conclude`.
 
 **When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
 table never stops the others, and the report shows it with its reason.
@@ -30,7 +30,17 @@ from planning_health.settings import load_settings
 from planning_links import planning_task
 from planning_notifications import notify_of_report
 from planning_operations import dag_options, deadline
-from planning_run import BY_TABLE, Result, conclude_run, measured_tables, settings_file, step, table_step, write_report
+from planning_run import (
+    BY_TABLE,
+    Result,
+    conclude_run,
+    is_scheduled,
+    measured_tables,
+    settings_file,
+    step,
+    table_step,
+    write_report,
+)
 from spark_job_operator import SparkJobOperator
 
 SETTINGS = load_settings(settings_file())
@@ -38,7 +48,7 @@ SETTINGS = load_settings(settings_file())
 
 @planning_task
 def discover() -> Result:
-    return step("discover")
+    return step("discover", only_due=is_scheduled())
 
 
 @planning_task

@@ -56,6 +56,11 @@ def settings_and_folder(context: Context) -> tuple[SettingsDocument, RunFolder]:
     return run_settings(folder) or settings, folder
 
 
+def is_scheduled() -> bool:
+    """Whether the running task's Dag run was made by the Dag's schedule."""
+    return get_current_context()["dag_run"].run_type == "scheduled"
+
+
 def form_fields() -> dict[str, Any]:
     """What the form of the running task's Dag run holds, defaults included."""
     return dict(get_current_context()["params"])

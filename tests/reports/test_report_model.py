@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from planning_health.reports import Report, build_report
+from planning_health.reports import Report, build_report, render_html
 from planning_health.reports.effects import effect
 from planning_health.reports.model import TableReport
 from planning_health.stages.report import report
@@ -99,6 +99,23 @@ def test_the_repaired_table_has_pictures_before_and_after(weekly: Report) -> Non
     assert "42 of 42 manifests before, 1 of 6 after the repair" in field.ranges.caption
     assert field.depth is not None
     assert [panel.worst for panel in field.depth.panels] == [42, 1]
+
+
+def test_a_table_that_was_not_due_is_shown_as_it_was_measured_last(tmp_path: Path) -> None:
+    report(sample.SETTINGS, sample.last_week(tmp_path).folder)
+    sample.repair(tmp_path)
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-11-30T06:02:00+00:00")
+    run.put("discovery", data={"tables": [str(sample.TOTALS)], "not_due": {str(sample.ORDERS): "2026-11-23"}})
+    run.put("measure", data={"tables": [str(sample.TOTALS)], "failed": {}})
+    run.measured(sample.TOTALS, 8, 6, 1512)
+    run.put("health", sample.TOTALS, data=sample.clustered_orders())
+    model = build_report(run.folder)
+    orders = table(model, sample.ORDERS)
+    assert (orders.state, orders.due, orders.measured_at) == ("critical", False, "2026-11-23T06:02:00+00:00")
+    assert [action.title for action in orders.actions] == ["Manifests rewritten"]
+    assert model.changes.gone_tables == []
+    assert model.summary.tables == 2
+    assert "(not due in this run)" in render_html(model)
 
 
 def test_a_dry_run_is_no_action(tmp_path: Path) -> None:

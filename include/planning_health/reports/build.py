@@ -84,19 +84,18 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
     validation = mapping(_data(read_or_none(run_folder, "validation")).get("tables"))
     results = [TableResults.read(run_folder, name) for name in names]
     drawn = _tables_with_figures(results, actions)
-    tables = by_urgency(
-        [
-            table_report(
-                result,
-                validation=mapping(validation.get(str(result.table))),
-                measure_reason=failures.get(visible(str(result.table))),
-                actions=(own := [action for action in actions if action.table == visible(str(result.table))]),
-                pictures=_pictures(home, result, own) if result.table in drawn else [],
-                with_figures=result.table in drawn,
-            )
-            for result in results
-        ]
-    )
+    tables = [
+        table_report(
+            result,
+            validation=mapping(validation.get(str(result.table))),
+            measure_reason=failures.get(visible(str(result.table))),
+            actions=(own := [action for action in actions if action.table == visible(str(result.table))]),
+            pictures=_pictures(home, result, own) if result.table in drawn else [],
+            with_figures=result.table in drawn,
+        )
+        for result in results
+    ]
+    tables = by_urgency([*tables, *_not_due(run_folder, previous, actions)])
     if previous:
         tables = _with_previous_states(tables, previous)
     changes = changes_since(previous, tables) if previous else Changes()
@@ -131,6 +130,16 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
             simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
         ),
     )
+
+
+def _not_due(run_folder: RunFolder, previous: Report | None, actions: Sequence[Action]) -> list[TableReport]:
+    """The tables that this run was not to measure, as they were measured last."""
+    names = {visible(name) for name in mapping(_data(read_or_none(run_folder, "discovery")).get("not_due"))}
+    return [
+        table.model_copy(update={"due": False, "actions": [item for item in actions if item.table == table.table]})
+        for table in (previous.tables if previous else ())
+        if table.table in names
+    ]
 
 
 def _window_start(previous: Report | None, started: datetime | None) -> datetime | None:

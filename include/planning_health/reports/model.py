@@ -352,6 +352,7 @@ class TableReport(_Part):
     table_uuid: str | None = None
     snapshot_id: int | None = None
     measured_at: str | None = None
+    due: bool = True
     recorder: str | None = None
     format_version: int | None = None
     numbers: list[KeyNumber] = Field(default_factory=list)

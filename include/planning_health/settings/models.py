@@ -135,12 +135,14 @@ class Query(_Model):
 class TableRule(_Model):
     """Settings of the tables whose ``catalog.namespace.table`` matches a pattern; the first match wins.
 
+    ``every`` is how often the scheduled Dag measures them, at most as often as it runs; without it, in each run.
     Statistics are recorded of the columns of partitions, sort orders and queries, and of ``record_columns``.
     """
 
     match: str
     exclude: bool = False
     tolerate_failure: bool = False
+    every: Duration | None = None
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
     list_length: Integer = Field(default=5, ge=1, le=100)
     queries: list[Query] = Field(default_factory=list)

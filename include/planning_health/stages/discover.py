@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import posixpath
+from datetime import UTC, datetime
+from typing import Final
+
+import fsspec
+
 from planning_health.catalogs import discover_tables
 from planning_health.envelope import Envelope
-from planning_health.run_folder import RunFolder
+from planning_health.errors import WorkFailedError
+from planning_health.identifiers import TableName
+from planning_health.run_folder import RunFolder, read_result
 from planning_health.settings import SettingsDocument
 from planning_health.stages.run_record import remember_tables, start_run
+from planning_health.stages.table_stage import MEASUREMENT
 
-KIND = "discovery"
+KIND: Final = "discovery"
+
+EARLY: Final = 0.1
+"""A table is due this part of its interval early: runs do not begin and end to the minute."""
 
 
-def discover(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
+def discover(settings: SettingsDocument, run_folder: RunFolder, *, only_due: bool = False) -> Envelope:
     """Lists the tables that the settings' patterns include.
+
+    Args:
+        settings: the settings.
+        run_folder: the run's folder.
+        only_due: leave out the tables that an earlier run of the same Dag has measured within their rule's ``every``.
+
+    Returns:
+        The envelope; the data names the tables to measure, and those that are not due with when they were measured.
 
     Raises:
         InputError: when a catalog cannot be reached.
@@ -20,6 +40,37 @@ def discover(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     start_run(settings, run_folder)
     tables = discover_tables(settings)
     remember_tables(settings, tables)
+    not_due = _not_due(settings, run_folder, tables) if only_due else {}
+    due = [str(table) for table in tables if str(table) not in not_due]
     return run_folder.write_result(
-        KIND, headline={"tables": len(tables)}, data={"tables": [str(table) for table in tables]}
+        KIND, headline={"tables": len(due), "not_due": len(not_due)}, data={"tables": due, "not_due": not_due}
     )
+
+
+def _not_due(settings: SettingsDocument, run_folder: RunFolder, tables: list[TableName]) -> dict[str, str]:
+    """Tables that were measured lately enough, with when."""
+    now = datetime.now(UTC)
+    found: dict[str, str] = {}
+    for table in tables:
+        rule = settings.rule_for(table)
+        if rule is None or rule.every is None:
+            continue
+        last = _last_measured(run_folder, table)
+        if last is not None and now - last < rule.every * (1 - EARLY):
+            found[str(table)] = last.isoformat()
+    return found
+
+
+def _last_measured(run_folder: RunFolder, table: TableName) -> datetime | None:
+    """When a run of the same Dag measured the table last."""
+    filesystem, root = fsspec.url_to_fs(run_folder.home)
+    root = root.rstrip("/")
+    measured: list[datetime] = []
+    for path in filesystem.glob(f"{root}/runs/{run_folder.dag_id}/*/{run_folder.table_path(table)}/{MEASUREMENT}.json"):
+        try:
+            result = read_result(run_folder.home, posixpath.relpath(path, root))
+        except WorkFailedError:
+            continue
+        if result is not None and result.status == "ok":
+            measured.append(datetime.fromisoformat(result.created_at))
+    return max(measured, default=None)
