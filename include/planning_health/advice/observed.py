@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, FloatType
@@ -19,7 +19,9 @@ from planning_health.planning.expressions import (
     ReferenceResolver,
     UnboundPredicate,
     bind_predicate,
+    from_iceberg_json,
     leaves,
+    to_iceberg_json,
     visit,
 )
 from planning_health.planning.literals import Kind, Literal
@@ -61,6 +63,18 @@ class Observation:
         """Every column that is named, as the source names it."""
         filtered = {leaf.name for leaf in _predicates(self.filter)}
         return self.hidden | self.bounds_of | self.counts_of | self.row_level | filtered
+
+    def as_json(self) -> dict[str, Any]:
+        """The observation as a result file holds it."""
+        filter_ = to_iceberg_json(self.filter) if self.filter is not None else None
+        return asdict(self) | {"filter": filter_} | {kind: sorted(getattr(self, kind)) for kind in _COLUMNS}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Observation:
+        """Reads what :meth:`as_json` made."""
+        filter_ = document["filter"]
+        read = {"filter": from_iceberg_json(filter_) if filter_ is not None else None}
+        return cls(**{**document, **read, **{kind: frozenset(document[kind]) for kind in _COLUMNS}})
 
     def concerns(self, table: TableName) -> bool:
         """Whether it is, or may be, about a table."""
@@ -205,5 +219,10 @@ class _Resolver:
 
 
 def _as_double(value: Literal) -> Literal:
-    """Event logs write decimals and doubles alike."""
-    return Literal(Kind.DOUBLE, float(value.value)) if isinstance(value.value, Decimal) else value
+    """Event logs write decimals and doubles alike, and JSON writes decimals as texts."""
+    if not isinstance(value.value, Decimal | str):
+        return value
+    try:
+        return Literal(Kind.DOUBLE, float(value.value))
+    except ValueError:
+        return value

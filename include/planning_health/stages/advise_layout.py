@@ -12,7 +12,7 @@ from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
-from planning_health.stages.observed_workload import no_workload, observations, workload_json, workload_of
+from planning_health.stages.observed_workload import no_workload, recorded_observations, workload_json, workload_of
 from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import Outcome, run_table_stage
 
@@ -34,7 +34,7 @@ def advise_layout_step(
     """
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        seen = observations(settings) if observed is None else observed
+        seen = recorded_observations(run_folder) if observed is None else observed
         data = layout_document(metadata, seen, configured_queries(settings, table), threads=threads)
         now, advised = data["now"], data["advised"]
         return Outcome(

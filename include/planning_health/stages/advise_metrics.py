@@ -13,7 +13,7 @@ from planning_health.maintenance.properties import plan_properties
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
-from planning_health.stages.observed_workload import no_workload, observations, workload_json, workload_of
+from planning_health.stages.observed_workload import no_workload, recorded_observations, workload_json, workload_of
 from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import Outcome, run_table_stage
 
@@ -36,12 +36,12 @@ def advise_metrics_step(
         settings: the settings; their queries are part of the workload.
         run_folder: the run whose measurement is used.
         table: the table.
-        observed: what was observed beside the settings' queries; by default what the settings' logs and reports tell.
+        observed: what was observed beside the settings' queries; by default what the run's measurement found.
         budget: how many more files each observed query may read.
     """
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        seen = observations(settings) if observed is None else observed
+        seen = recorded_observations(run_folder) if observed is None else observed
         data = metrics_document(metadata, seen, configured_queries(settings, table), budget=budget)
         columns = data["columns"]
         return Outcome(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from planning_health.advice.observed import observed_columns
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.envelope import Envelope
 from planning_health.errors import InputError, PlanningHealthError
@@ -19,6 +20,7 @@ from planning_health.planning.scan import ScanPlanner
 from planning_health.redaction import first_line
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.stages.observed_workload import record_observations
 from planning_health.stages.queries import configured_queries, queries_of
 from planning_health.stages.table_stage import MEASUREMENT
 
@@ -40,7 +42,8 @@ def measure(
     """Records each table into the run folder; a table that cannot be measured is reported and passed over.
 
     Args:
-        settings: the settings; their queries name the columns whose statistics are recorded.
+        settings: the settings; their queries, event logs and scan reports name the columns whose statistics are
+            recorded.
         run_folder: where the recordings go.
         tables: what to measure.
         spark: with a session, executors read the manifests and Iceberg's own planning of the queries is timed;
@@ -50,8 +53,9 @@ def measure(
         The run's envelope: status ``failed`` only when every table failed, with the failures in the data.
     """
     failed: dict[str, str] = {}
+    observed = record_observations(settings, run_folder)
     for number, table in enumerate(tables, start=1):
-        envelope = _measure_one(settings, run_folder, table, spark)
+        envelope = _measure_one(settings, run_folder, table, spark, observed_columns(table, observed))
         logger.info("measured %s (%d of %d): %s", table, number, len(tables), envelope.reason or envelope.status)
         if envelope.reason:
             failed[str(table)] = envelope.reason
@@ -72,10 +76,14 @@ def queried_columns(settings: SettingsDocument, table: TableName, wheres: Sequen
 
 
 def _record(
-    settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
+    settings: SettingsDocument,
+    run_folder: RunFolder,
+    table: TableName,
+    spark: SparkSession | None,
+    observed: frozenset[str],
 ) -> PlanningMetadata:
     rule = settings.rule_for(table)
-    queried = queried_columns(settings, table) | set(rule.record_columns if rule else ())
+    queried = queried_columns(settings, table) | set(rule.record_columns if rule else ()) | observed
     folder = run_folder.metadata_url(table)
     if spark is None:
         metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, table.catalog), table, queried=queried)
@@ -112,10 +120,14 @@ def _planning_times(
 
 
 def _measure_one(
-    settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
+    settings: SettingsDocument,
+    run_folder: RunFolder,
+    table: TableName,
+    spark: SparkSession | None,
+    observed: frozenset[str],
 ) -> Envelope:
     try:
-        metadata = _record(settings, run_folder, table, spark)
+        metadata = _record(settings, run_folder, table, spark, observed)
     except PlanningHealthError as error:
         bad_input = {"bad_input": isinstance(error, InputError)}
         return run_folder.write_result(MEASUREMENT, table=table, status="failed", reason=str(error), data=bad_input)

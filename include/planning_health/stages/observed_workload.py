@@ -1,10 +1,16 @@
-"""What was observed of the tables' queries: the settings' queries, event logs and scan reports, as one workload."""
+"""What was observed of the tables' queries: the settings' queries, event logs and scan reports, as one workload.
+
+Event logs are long: the measurement reads them once, and later steps of the run take what it found.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from planning_health.advice.event_log import read_event_logs
 from planning_health.advice.observed import SETTINGS, Observation, ObservedWorkload, observe
@@ -12,7 +18,46 @@ from planning_health.advice.scan_reports import read_scan_reports
 from planning_health.errors import InputError
 from planning_health.metadata import PlanningMetadata
 from planning_health.planning.predicates import parse_where
+from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
+
+logger = logging.getLogger(__name__)
+
+OBSERVED: Final = "observed"
+"""Kind of the run's result file with what the settings' event logs and scan reports tell."""
+
+
+def record_observations(settings: SettingsDocument, run_folder: RunFolder) -> list[Observation]:
+    """Reads the settings' event logs and scan reports, and keeps what they tell in the run folder.
+
+    Logs that cannot be read leave the run with less to advise on; the result file has the reason.
+    """
+    if not (settings.workload.event_logs or settings.workload.scan_reports):
+        return []
+    try:
+        found = _counted(observations(settings))
+    except InputError as error:
+        logger.warning("the observed workload is not known: %s", error)
+        run_folder.write_result(OBSERVED, status="failed", reason=str(error))
+        return []
+    run_folder.write_result(
+        OBSERVED, headline={"scans": sum(item.weight for item in found)}, data=[item.as_json() for item in found]
+    )
+    return found
+
+
+def recorded_observations(run_folder: RunFolder) -> list[Observation]:
+    """What :func:`record_observations` found in the run."""
+    result = run_folder.read_result(OBSERVED)
+    return [Observation.from_json(item) for item in result.data] if result is not None and result.status == "ok" else []
+
+
+def _counted(found: Iterable[Observation]) -> list[Observation]:
+    """Equal observations as one of their weight together."""
+    counts = Counter[Observation]()
+    for item in found:
+        counts[replace(item, weight=1.0)] += item.weight  # type: ignore[assignment]
+    return [replace(item, weight=float(weight)) for item, weight in counts.items()]
 
 
 def observations(
