@@ -7,12 +7,14 @@ older than the history's retention.
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 import fsspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from planning_health.reports.model import Action, Number, Report, State, Summary, TableReport
 from planning_health.reports.wording import parse_time, visible
@@ -89,6 +91,17 @@ def remember(run_folder: RunFolder, report: Report, folder: str, keep: timedelta
     for name, item in known.items():
         if name != own and name.endswith(".json") and name[:_STAMP_LENGTH] < oldest:
             filesystem.rm_file(item)
+
+
+def remembered(home: str) -> Iterator[RunTrend]:
+    """The runs that left a trend file, in no order; a damaged file is passed over."""
+    filesystem, root = fsspec.url_to_fs(f"{home.rstrip('/')}/{FOLDER}")
+    for scope in SCOPES:
+        folder = f"{root}/{scope}"
+        paths = filesystem.ls(folder, detail=False) if filesystem.exists(folder) else []
+        for content in filesystem.cat(paths, on_error="omit").values() if paths else ():
+            with contextlib.suppress(ValidationError):
+                yield RunTrend.model_validate_json(content)
 
 
 def _point(table: TableReport) -> TablePoint:

@@ -6,7 +6,7 @@ A rollback lies in the folder of the run that it undoes: it is an action of its 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,19 +37,24 @@ ROLLED_BACK: Final = "rolled_back"
 MAX_ACTIONS: Final = 200
 
 
-def actions_since(home: str, since: datetime | None, run_id: str) -> list[Action]:
-    """The actions of maintenance runs after ``since`` (all without it) and of this run, the newest first.
+def all_actions(home: str) -> list[Action]:
+    """The actions of all maintenance runs that are kept, the newest first.
 
     Dry runs are left out: they did nothing. A damaged result file is passed over: one run's trouble must not cost the
     report.
     """
     found = [action for taken, undone in _results(home) for action in _actions(taken, undone)]
+    return sorted(found, key=lambda action: (_time(action.at), action.table), reverse=True)
+
+
+def actions_since(actions: Sequence[Action], since: datetime | None, run_id: str) -> list[Action]:
+    """Those after ``since`` (all without it) and of this run."""
     recent = [
         action
-        for action in found
+        for action in actions
         if since is None or _time(action.at) > since.timestamp() or action.run_id == visible(run_id)
     ]
-    return sorted(recent, key=lambda action: (_time(action.at), action.table), reverse=True)[:MAX_ACTIONS]
+    return recent[:MAX_ACTIONS]
 
 
 def _time(text_: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 import planning_health
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.reports.actions import actions_since
+from planning_health.reports.actions import actions_since, all_actions
 from planning_health.reports.changes import changes_since, improvements
 from planning_health.reports.effects import lookup_sentence
 from planning_health.reports.figure_data import Picture
@@ -32,6 +32,7 @@ from planning_health.reports.model import (
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
+from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.reports.wording import (
     clipped,
     clock,
@@ -76,7 +77,8 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
     single = SINGLE_RUNS.get(run_folder.dag_id)
     previous = None if single else previous_report(run_folder, started)
     since = _window_start(previous, started)
-    actions = actions_since(home, since, run_folder.run_id)
+    everything = all_actions(home)
+    actions = actions_since(everything, since, run_folder.run_id)
     if single:
         actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
@@ -95,6 +97,7 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
         )
         for result in results
     ]
+    tables = _with_upkeep(home, tables, everything)
     tables = by_urgency([*tables, *_not_due(run_folder, previous, actions)])
     if previous:
         tables = _with_previous_states(tables, previous)
@@ -130,6 +133,35 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
             simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
         ),
     )
+
+
+def _with_upkeep(home: str, tables: Sequence[TableReport], actions: Sequence[Action]) -> list[TableReport]:
+    """The tables with how fast they grow back, for those that were repaired."""
+    repairs: dict[str, Action] = {}
+    for action in actions:  # the newest first
+        if action.stands and action.succeeded:
+            repairs.setdefault(action.table, action)
+    repaired = {table.table for table in tables if table.table in repairs}
+    moments = _moments(home, repaired) if repaired else {}
+    return [
+        table.model_copy(update={"upkeep": upkeep(table, repairs[table.table], moments.get(table.table, []))})
+        if table.table in repairs
+        else table
+        for table in tables
+    ]
+
+
+def _moments(home: str, tables: Collection[str]) -> dict[str, list[Moment]]:
+    """What the runs that are remembered measured of some tables."""
+    from planning_health.pages.trend import remembered  # it is made of reports itself
+
+    found: dict[str, list[Moment]] = {}
+    for run in remembered(home):
+        for name, point in run.tables.items():
+            at = parse_time(point.measured_at) or parse_time(run.at)
+            if visible(name) in tables and at is not None:
+                found.setdefault(visible(name), []).append(Moment(at, point.values))
+    return found
 
 
 def _not_due(run_folder: RunFolder, previous: Report | None, actions: Sequence[Action]) -> list[TableReport]:

@@ -67,6 +67,10 @@ def render_markdown(report: Report) -> str:
             [f"- {code(i.table)}: {escape(' '.join(map(sentence, i.texts)))}" for i in report.improvements],
         ),
         _section("What to do next", proposals),
+        _section(
+            "Keeping it repaired",
+            [f"- {code(t.table)}: {escape(t.upkeep.text)}" for t in report.tables if t.upkeep],
+        ),
         _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
         _section("What changed since the last report", _changes(report)),
     ]

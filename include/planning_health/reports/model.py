@@ -340,6 +340,30 @@ class FailedExpectation(_Part):
     expected: str = ""
 
 
+class Growth(_Part):
+    """How a number of a repaired table grows back; ``half_lost_days`` from the repair, ``None`` when it does not."""
+
+    key: str
+    label: str
+    unit: str = ""
+    before: Number
+    after: Number
+    now: Number
+    per_day: float
+    half_lost_days: float | None = None
+
+
+class Upkeep(_Part):
+    """How fast what the last repair gained is lost, and how often to repair therefore."""
+
+    repaired_at: str
+    days: float
+    measurements: int
+    growth: list[Growth]
+    cadence_days: int | None = None
+    text: str
+
+
 class TableReport(_Part):
     """Everything that the report says about one table."""
 
@@ -366,6 +390,7 @@ class TableReport(_Part):
     alternatives: list[Alternative] = Field(default_factory=list)
     simulations: list[Simulation] = Field(default_factory=list)
     no_op_reason: str | None = None
+    upkeep: Upkeep | None = None
     actions: list[Action] = Field(default_factory=list)
     failed_expectations: list[FailedExpectation] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list)

@@ -1,0 +1,126 @@
+"""How fast a repaired table grows back, from what runs measured since, and how often to repair it therefore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from planning_health.reports.model import Action, Growth, Number, TableReport, Upkeep
+from planning_health.reports.wording import byte_size, counted, day, joined, parse_time, plain_number
+
+SHORTEST: Final = 1.0
+"""Days that must have passed since the repair before its growth is told."""
+
+_SECONDS: Final = 86_400
+_LONGEST: Final = 3650
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a run measured of a table; values by the keys of the report's key numbers."""
+
+    at: datetime
+    values: dict[str, Number | None]
+
+
+def upkeep(table: TableReport, repair: Action | None, moments: Sequence[Moment]) -> Upkeep | None:
+    """The table's growth since its last repair.
+
+    A value grows evenly: the line through its state after the repair that fits the measurements since best. Half of
+    what the repair gained is lost where that line is halfway back; the value that is there first sets the cadence.
+
+    Args:
+        table: the table as it is now.
+        repair: its newest repair that succeeded and was not undone.
+        moments: earlier measurements of the table.
+
+    Returns:
+        ``None`` when there was no repair, or it is too young to tell.
+    """
+    begun, now = parse_time(repair.at if repair else None), parse_time(table.measured_at)
+    if repair is None or begun is None or now is None or (now - begun) / timedelta(days=1) < SHORTEST:
+        return None
+    own = Moment(now, {number.key: number.value for number in table.numbers})
+    since = [*(moment for moment in moments if begun < moment.at < now), own]
+    grown = [
+        growth
+        for key, label, unit, before, after in _gains(repair)
+        if (growth := _growth(key, label, unit, before, after, begun, since)) is not None
+    ]
+    if not grown:
+        return None
+    days = min((item.half_lost_days for item in grown if item.half_lost_days is not None), default=None)
+    return Upkeep(
+        repaired_at=repair.at,
+        days=round((now - begun) / timedelta(days=1), 1),
+        measurements=len(since),
+        growth=grown,
+        cadence_days=None if days is None else max(1, int(days)),
+        text=_text(grown, begun, now, days),
+    )
+
+
+def _gains(repair: Action) -> list[tuple[str, str, str, Number, Number]]:
+    """What the repair made smaller: key number, label, unit, before, after."""
+    rows = {row.key: row for row in repair.effect}
+    overlaps = [row for key, row in rows.items() if key.startswith("overlap.") and row.before and row.after is not None]
+    deepest = max(overlaps, key=lambda row: row.before or 0, default=None)
+    found = (
+        ("overlap_mean", "Manifests opened per value, mean", "manifests", deepest),
+        ("metadata_bytes", "Metadata size", "bytes", rows.get("metadata_bytes")),
+    )
+    return [
+        (key, label, unit, row.before, row.after)
+        for key, label, unit, row in found
+        if row is not None and row.before is not None and row.after is not None and row.after < row.before
+    ]
+
+
+def _growth(
+    key: str, label: str, unit: str, before: Number, after: Number, begun: datetime, since: Sequence[Moment]
+) -> Growth | None:
+    points = [
+        ((moment.at - begun).total_seconds() / _SECONDS, value - after)
+        for moment in since
+        if (value := moment.values.get(key)) is not None
+    ]
+    if not points:
+        return None
+    per_day = sum(days * grown for days, grown in points) / sum(days * days for days, _ in points)
+    half = (before - after) / 2
+    return Growth(
+        key=key,
+        label=label,
+        unit=unit,
+        before=before,
+        after=after,
+        now=points[-1][1] + after,
+        per_day=per_day,
+        half_lost_days=half / per_day if per_day > half / _LONGEST else None,
+    )
+
+
+def _text(grown: Sequence[Growth], begun: datetime, now: datetime, days: float | None) -> str:
+    passed = counted(int((now - begun) / timedelta(days=1)), "day")
+    if days is None:
+        return f"Nothing of what the repair gained was lost in {passed}."
+    told = [
+        f"{item.label[0].lower()}{item.label[1:]} {_value(item.after, item.unit)} → {_value(item.now, item.unit)}"
+        for item in grown
+        if item.half_lost_days is not None
+    ]
+    lost = day((begun + timedelta(days=days)).isoformat())
+    cadence = counted(max(1, int(days)), "day")
+    advice = (
+        f"At this pace half of what the repair gained is lost by {lost}: repair it every {cadence}."
+        if begun + timedelta(days=days) > now
+        else f"Half of what the repair gained was lost by {lost}, in {cadence}: change how commits merge manifests "
+        "(planning-health advise-layout), or repair it that often."
+    )
+    return f"In {passed} since the repair: {joined(told)}. {advice}"
+
+
+def _value(value: Number, unit: str) -> str:
+    return byte_size(value) if unit == "bytes" else plain_number(round(value, 1))

@@ -1,0 +1,112 @@
+"""How fast a repaired table grows back, and how often it is to be repaired therefore."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from planning_health.reports import build_report, render_html, render_markdown
+from planning_health.reports.model import Action, Comparison, KeyNumber, TableReport
+from planning_health.reports.upkeep import Moment, upkeep
+from planning_health.stages.report import report
+
+from . import sample_run as sample
+
+REPAIRED = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def repair(before: float = 21.0, after: float = 1.0) -> Action:
+    return Action(
+        table="lake.a.b",
+        anchor="x",
+        run_id="r",
+        dag_id="table_maintenance",
+        started_at=REPAIRED.isoformat(),
+        at=REPAIRED.isoformat(),
+        state="done",
+        title="Manifests rewritten",
+        succeeded=True,
+        effect=[
+            Comparison(key="metadata_bytes", label="Metadata size", unit="bytes", before=500_000, after=100_000),
+            Comparison(key="overlap.0.day", label="opened", before=before, after=after),
+            Comparison(key="overlap.1.bucket", label="opened", before=2, after=2),
+        ],
+    )
+
+
+def table(days: float, depth: float | None, size: int | None) -> TableReport:
+    numbers = [
+        KeyNumber(key="overlap_mean", label="d", value=depth),
+        KeyNumber(key="metadata_bytes", label="m", value=size),
+    ]
+    measured = (REPAIRED + timedelta(days=days)).isoformat()
+    return TableReport(table="lake.a.b", anchor="x", state="ok", measured_at=measured, numbers=numbers)
+
+
+def moment(days: float, depth: float | None, size: int | None) -> Moment:
+    return Moment(REPAIRED + timedelta(days=days), {"overlap_mean": depth, "metadata_bytes": size})
+
+
+def test_the_number_that_is_halfway_back_first_sets_the_cadence() -> None:
+    found = upkeep(table(10, 2.0, 200_000), repair(), [moment(5, 1.5, 150_000)])
+    assert found is not None
+    growth = {item.key: (round(item.per_day, 6), round(item.half_lost_days or 0, 6)) for item in found.growth}
+    assert growth == {"overlap_mean": (0.1, 100), "metadata_bytes": (10_000, 20)}
+    assert (found.cadence_days, found.measurements) == (20, 2)
+    assert found.text == (
+        "In 10 days since the repair: manifests opened per value, mean 1 → 2 and metadata size 100 KB → 200 KB. At "
+        "this pace half of what the repair gained is lost by 21 Nov 2026: repair it every 20 days."
+    )
+
+
+def test_growth_is_the_best_line_through_the_state_after_the_repair() -> None:
+    found = upkeep(table(4, 3.0, None), repair(), [moment(2, 3.0, None), moment(-3, 21.0, None)])
+    assert found is not None
+    (growth,) = found.growth
+    assert growth.per_day == pytest.approx((2 * 2 + 4 * 2) / (4 + 16))
+
+
+def test_a_gain_that_an_append_undid_at_once_is_said_so() -> None:
+    found = upkeep(table(2, 20.0, 110_000), repair(), [])
+    assert found is not None
+    assert found.cadence_days == 1
+    assert "Half of what the repair gained was lost by 2 Nov 2026, in 1 day: change how commits merge" in found.text
+
+
+def test_a_table_that_keeps_its_gain_needs_no_cadence() -> None:
+    found = upkeep(table(30, 1.0, 90_000), repair(), [])
+    assert found is not None
+    assert (found.cadence_days, found.text) == (None, "Nothing of what the repair gained was lost in 30 days.")
+
+
+@pytest.mark.parametrize(
+    ("days", "action"), [(0.5, repair()), (9, None), (9, repair(before=1.0).model_copy(update={"effect": []}))]
+)
+def test_nothing_is_told_too_early_or_without_a_repair(days: float, action: Action | None) -> None:
+    assert upkeep(table(days, 2.0, 200_000), action, []) is None
+
+
+def test_the_report_tells_it_from_what_earlier_runs_left(tmp_path: Path) -> None:
+    sample.repair(tmp_path)
+    between = sample.Sample(tmp_path, sample.WEEKLY, "scheduled__28", "2026-11-28T06:02:00+00:00")
+    between.measured(sample.ORDERS, 42, 6, 1512)
+    between.put("health", sample.ORDERS, data=sample.clustered_orders())
+    report(sample.SETTINGS, between.folder)
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-12-06T06:02:00+00:00")
+    run.measured(sample.ORDERS, 43, 42, 1512)
+    run.put("health", sample.ORDERS, data=sample.wide_orders())
+    model = build_report(run.folder)
+    (orders,) = model.tables
+    assert orders.upkeep is not None
+    assert orders.upkeep.measurements == 2
+    assert "half of what the repair gained" in orders.upkeep.text.lower()
+    assert "Keeping it repaired" in render_html(model)
+    assert "## Keeping it repaired" in render_markdown(model)
+
+
+def test_a_repair_that_was_rolled_back_is_no_repair(tmp_path: Path) -> None:
+    sample.rollback(sample.repair(tmp_path))
+    model = build_report(sample.this_week(tmp_path).folder)
+    assert all(row.upkeep is None for row in model.tables)
