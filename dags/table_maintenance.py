@@ -5,9 +5,10 @@ effect predicted before and verified after. A **dry run** (the default) shows th
 
 **Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `diagnose`
 says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
-under *Required actions*), straight to `act` (approval switched off), or to the report (dry run, or nothing to improve)
-· `act` guards, sets properties, rewrites or trims, verifies and measures again (Spark; one table at a time, by its
-pool) · `refuse` notes that the proposal was not approved · `report` shows before and after · `conclude`.
+under *Required actions*), straight to `act` (approval switched off, or the change is within `maintenance.auto_approve`
+of the settings), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites or trims,
+verifies and measures again (Spark; one table at a time, by its pool) · `refuse` notes that the proposal was not approved
+· `report` shows before and after · `conclude`.
 
 **When it fails.**
 
@@ -29,7 +30,7 @@ from typing import Any
 from airflow.sdk import Label, Param, dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from maintenance_approval import MaintenanceApproval, answer_of
+from maintenance_approval import MaintenanceApproval, answer_of, must_ask
 from planning_assets import MAINTAINED_TABLE
 from planning_forms import layout_param, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
@@ -71,7 +72,7 @@ def decide(proposal: dict[str, Any]) -> str:
     form = form_fields()
     if form["dry_run"] or not proposal["headline"]["proposals"]:
         return "report"
-    return "approve" if form["approval"] and MAINTENANCE.approval == "required" else "act"
+    return "approve" if form["approval"] and MAINTENANCE.approval == "required" and must_ask(proposal) else "act"
 
 
 @planning_task(trigger_rule="all_done")
@@ -123,7 +124,8 @@ def conclude() -> Result:
             True,
             type="boolean",
             title="Ask a person before acting",
-            description_md="Stops after the proposal until someone approves it."
+            description_md="Stops after the proposal until someone approves it"
+            + (", unless it is within `maintenance.auto_approve` of the settings." if MAINTENANCE.auto_approve else ".")
             if MAINTENANCE.approval == "required"
             else "**Without effect**: the settings have switched approval off (`maintenance.approval`).",
         ),
@@ -195,7 +197,7 @@ def table_maintenance() -> None:
     propose >> describe() >> decision
     decision >> Label("dry run, or nothing to improve") >> reported
     decision >> Label("approval required") >> approve >> act
-    decision >> Label("approval switched off") >> act
+    decision >> Label("approval switched off, or within the limits") >> act
     act >> refuse() >> reported >> conclude()
 
 

@@ -164,11 +164,24 @@ class TableRule(_Model):
         return queries
 
 
+class AutoApproval(_Model):
+    """Changes that need no person's approval: of these tables, by these actions, and no larger than this.
+
+    ``tables`` are patterns like a rule's ``match``; the numbers are those of the table before the change.
+    """
+
+    tables: list[str] = Field(min_length=1)
+    actions: list[Literal["rewrite_manifests", "set_properties", "trim_statistics"]] = ["rewrite_manifests"]
+    most_manifests: Integer = Field(ge=1)
+    most_metadata_bytes: Integer = Field(ge=1)
+
+
 class MaintenanceSettings(_Model):
     """How maintenance is approved, retried and serialised."""
 
     approval: Literal["required", "off"] = "required"
     approval_timeout: Duration = timedelta(days=2)
+    auto_approve: AutoApproval | None = None
     max_attempts: Integer = Field(default=5, ge=1, le=20)
     pool: str = "planning_health_maintenance"
 
