@@ -159,14 +159,13 @@ def advise_layout(
         price: what planning takes; by default what was measured on the table, with the worker pool of this machine.
         targets: the target sizes to compare; by default powers of two, the table's own and Iceberg's default.
     """
-    specs = _rewritable(metadata)
-    if not filters or not specs:
+    if not filters or not _rewritable(metadata):
         return None
     pricing = _Pricing(metadata, filters[:MOST_FILTERS], price or PlanningPrice.of(metadata))
     own = target_size(metadata.info.properties)
     now = pricing.layout(metadata, own, ())
     found = [
-        pricing.layout(_rewritten(metadata, specs, target, order), target, order)
+        pricing.layout(rewritten(metadata, target, order), target, order)
         for target in targets or _targets(metadata, own)
         for order in _orders(metadata)
     ]
@@ -212,11 +211,10 @@ def _rewritable(metadata: PlanningMetadata) -> list[int]:
     return [spec_id for spec_id in used_specs(metadata) if spec_refusal(metadata, spec_id) is None]
 
 
-def _rewritten(
-    metadata: PlanningMetadata, specs: Sequence[int], target: int, order: tuple[str, ...]
-) -> PlanningMetadata:
+def rewritten(metadata: PlanningMetadata, target: int, order: tuple[str, ...]) -> PlanningMetadata:
+    """The predicted snapshot after a rewrite of all its manifests to a target size, clustered by partition fields."""
     state = metadata
-    for spec_id in specs:
+    for spec_id in _rewritable(metadata):
         state = predict_rewrite_manifests(state, spec_id, target, _sorted_by(metadata, spec_id, order)).metadata
     return state
 

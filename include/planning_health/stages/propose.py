@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from planning_health.advice.layout import advise_layout
+from planning_health.advice.metrics import advise_metrics
+from planning_health.advice.observed import ObservedWorkload
+from planning_health.advice.proposals import layout_proposal, statistics_proposal
 from planning_health.envelope import Envelope
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
@@ -16,7 +20,6 @@ from planning_health.maintenance.proposals import (
     headline_of,
     property_proposal,
     rewrite_proposal,
-    statistics_request,
 )
 from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
@@ -24,11 +27,19 @@ from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.stages.observed_workload import recorded_observations, workload_of
+from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import Outcome, run_table_stage
 
 KIND = "proposal"
 HEALTH = "health"
 """Kind of the diagnosis, whose findings ask for more than rewriting manifests."""
+
+NOTABLE_MS: Final = 10.0
+"""Milliseconds of planning that another layout must save a query: Iceberg's parallel planning waits in such steps."""
+
+MOST_FILES_LAID_OUT: Final = 200_000
+"""Larger tables get layout advice only from ``planning-health advise-layout``: it predicts many rewrites."""
 
 
 def propose(
@@ -42,17 +53,17 @@ def propose(
     health = run_folder.read_result(HEALTH, table)
     diagnosed = health is not None and health.status == "ok"
     findings = health.data["findings"] if health is not None and diagnosed else []
-    rule = settings.rule_for(table)
+    queries = configured_queries(settings, table)
     asked = request or MaintenanceRequest()
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        workload = Workload.of(metadata, rule.queries if rule else [])
+        workload = Workload.of(metadata, queries)
         proposals, reasons, effect = _requested(metadata, asked, workload)
         if request is None and diagnosed and not any(item["answers"] for item in by_urgency(proposals, findings)):
             reasons = [f"no finding asks for it ({item['why']})" for item in proposals] + reasons
             proposals, effect = [], effect_of(metadata, metadata, workload)
-        further = [] if asked.sets_properties else _statistics(metadata, findings, workload)
-        further += recommendations(metadata, findings)
+        observed = workload_of(metadata, recorded_observations(run_folder), queries)
+        further = _advised(metadata, asked, findings, observed, workload) + recommendations(metadata, findings)
         return Outcome(
             headline={"proposals": len(proposals), "recommendations": len(further), **headline_of(effect)},
             data={
@@ -91,17 +102,32 @@ def _requested(
     return proposals, reasons, effect_of(metadata, state, workload)
 
 
-def _statistics(
-    metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]], workload: Workload
+def _advised(
+    metadata: PlanningMetadata,
+    asked: MaintenanceRequest,
+    findings: Sequence[Mapping[str, Any]],
+    observed: ObservedWorkload,
+    workload: Workload,
 ) -> list[dict[str, Any]]:
-    """Metrics properties for a table whose statistics are heavy, when its queries are known."""
-    if not any(str(finding["id"]).startswith("heavy_statistics") for finding in findings):
-        return []
-    request = statistics_request(metadata, workload)
-    if request is None:
-        return []
+    """What the observed queries advise where the request leaves it open.
+
+    Metrics modes for a table whose statistics are heavy, and another layout for one that it makes notably quicker to
+    plan.
+    """
+    advised: list[dict[str, Any] | None] = []
+    if not asked.sets_properties and any(str(item["id"]).startswith("heavy_statistics") for item in findings):
+        advised.append(_statistics(metadata, observed, workload))
+    laid_out = asked.target_manifest_bytes is not None or asked.sort_by or asked.spec_id is not None
+    if not laid_out and len(metadata.data_files) <= MOST_FILES_LAID_OUT:
+        layout = advise_layout(metadata, observed.filters)
+        if layout and layout.advised and layout.now.planning_ms - layout.advised.planning_ms >= NOTABLE_MS:
+            advised.append(layout_proposal(metadata, layout, workload))
+    return [proposal for proposal in advised if proposal is not None]
+
+
+def _statistics(metadata: PlanningMetadata, observed: ObservedWorkload, workload: Workload) -> dict[str, Any] | None:
+    advice = advise_metrics(metadata, observed)
     try:
-        plan = plan_properties(metadata.info, request)
+        return statistics_proposal(metadata, advice, workload) if advice else None
     except InputError:  # the table's own properties are in disorder: nothing can be set unasked
-        return []
-    return [property_proposal(metadata, request, plan, workload)] if plan.changes else []
+        return None
