@@ -4,10 +4,11 @@ Measures every Iceberg table that the settings include, says which manifests slo
 repairs with their predicted effect, and writes the weekly report (`reports/latest/` in the home folder). It reads the
 tables and changes none; the only table it writes is the history.
 
-**Steps.** `discover` lists the tables (of a scheduled run those that are due; by hand, all) · `measure` records their
-planning metadata in one Spark application · `validate` checks the recording with Great Expectations · for each table,
-named by it: `diagnose`, `simulate_planning`, `simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history`
-· `report` · `notify` tells people of it · `prune` removes runs beyond the retention · `conclude`.
+**Steps.** `discover` lists the tables (of a scheduled run those that are due; those that an event of the asset
+`planning_health_request` names; else all) · `measure` records their planning metadata in one Spark application ·
+`validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
+`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `notify` tells people of it ·
+`prune` removes runs beyond the retention · `conclude`.
 
 **When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
 table never stops the others, and the report shows it with its reason.
@@ -29,12 +30,12 @@ from planning_assets import MEASUREMENT, REPORT
 from planning_health.settings import load_settings
 from planning_links import planning_task
 from planning_notifications import notify_of_report
-from planning_operations import dag_options, deadline
+from planning_operations import dag_options, deadline, schedule
 from planning_run import (
     BY_TABLE,
     Result,
     conclude_run,
-    is_scheduled,
+    discover_tables,
     measured_tables,
     settings_file,
     step,
@@ -48,7 +49,7 @@ SETTINGS = load_settings(settings_file())
 
 @planning_task
 def discover() -> Result:
-    return step("discover", only_due=is_scheduled())
+    return discover_tables()
 
 
 @planning_task
@@ -120,7 +121,7 @@ def table_health(table: str) -> None:
 
 @dag(
     description="Measures all Iceberg tables, finds what slows planning down, and writes the report.",
-    schedule=SETTINGS.operations.schedule,
+    schedule=schedule(SETTINGS),
     dagrun_timeout=SETTINGS.operations.run_timeout,
     deadline=deadline(SETTINGS),
     doc_md=__doc__,

@@ -5,10 +5,10 @@ effect predicted before and verified after. A **dry run** (the default) shows th
 
 **Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `diagnose`
 says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
-under *Required actions*), straight to `act` (approval switched off, or the change is within `maintenance.auto_approve`
-of the settings), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites or trims,
-verifies and measures again (Spark; one table at a time, by its pool) · `refuse` notes that the proposal was not approved
-· `report` shows before and after · `conclude`.
+under *Required actions*), straight to `act` (approval switched off, or the change is within the settings'
+`maintenance.auto_approve`), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites
+or trims, verifies and measures again (Spark; one table at a time, by its pool) · `refuse` notes that the proposal was
+not approved · `report` shows before and after · `conclude`.
 
 **When it fails.**
 

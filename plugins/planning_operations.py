@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
+from planning_assets import REQUEST
 from planning_health.settings import SettingsDocument
 from planning_notifications import check_notifiers, notify_of_deadline, notify_of_failure
 
@@ -33,6 +35,14 @@ def dag_options(settings: SettingsDocument) -> dict[str, Any]:
             "retry_delay": operations.retry_delay,
         },
     }
+
+
+def schedule(settings: SettingsDocument) -> Any:
+    """When the weekly Dag runs: at the settings' times, and when somebody asks for it by the asset."""
+    if settings.operations.schedule is None:
+        return [REQUEST]
+    timetable = CronTriggerTimetable(settings.operations.schedule, timezone="UTC")
+    return AssetOrTimeSchedule(timetable=timetable, assets=[REQUEST])
 
 
 def deadline(settings: SettingsDocument) -> DeadlineAlert | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.observability import stats
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
@@ -56,9 +57,20 @@ def settings_and_folder(context: Context) -> tuple[SettingsDocument, RunFolder]:
     return run_settings(folder) or settings, folder
 
 
-def is_scheduled() -> bool:
-    """Whether the running task's Dag run was made by the Dag's schedule."""
-    return get_current_context()["dag_run"].run_type == "scheduled"
+def discover_tables() -> Result:
+    """Discovers the tables: of a scheduled run those that are due, those that an asset's event names, else all."""
+    context = get_current_context()
+    asked = [name for name in _requested(context) if name]
+    only_due = context["dag_run"].run_type == "scheduled"
+    return step("discover", only_due=only_due, requested=asked or None)
+
+
+def _requested(context: Context) -> Iterator[str]:
+    """The tables that the triggering events name; one that names none asks for all."""
+    events = context["triggering_asset_events"]
+    extras = [event.extra or {} for found in events.values() for event in found]
+    if all(extra.get("tables") for extra in extras):
+        yield from dict.fromkeys(str(name) for extra in extras for name in extra["tables"])
 
 
 def form_fields() -> dict[str, Any]:
@@ -203,14 +215,21 @@ def finish(envelope: Envelope) -> Result:
     context = get_current_context()
     value = envelope.model_dump()
     if envelope.status == "ok":
-        describe_assets(context, value)
+        announce(context, value)
         return value
     context["ti"].xcom_push("return_value", value)
     ending = AirflowSkipException if envelope.status == "skipped" else AirflowFailException
     raise ending(envelope.reason or f"{envelope.kind} {envelope.status}")
 
 
-def describe_assets(context: Context, envelope: dict[str, Any]) -> None:
-    """Attaches the envelope's numbers and path to the asset events of the task."""
+def announce(context: Context, envelope: dict[str, Any]) -> None:
+    """Attaches the envelope's numbers and path to the task's asset events, and hands the numbers to Airflow's metrics.
+
+    The gauges are called ``planning_health.<kind>.<number>``, with the table as a tag.
+    """
+    tags = {"dag_id": context["dag_run"].dag_id} | ({"table": envelope["table"]} if envelope["table"] else {})
+    for name, value in envelope["headline"].items():
+        if value is not None:
+            stats.gauge(f"planning_health.{envelope['kind']}.{name}", value, tags=tags)
     for outlet in context["task"].outlets:
         context["outlet_events"][outlet].extra = {key: envelope[key] for key in ("run_id", "table", "headline", "path")}

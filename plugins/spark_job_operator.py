@@ -17,8 +17,8 @@ from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument, load_settings
 from planning_links import TableLink
 from planning_run import (
+    announce,
     connection_secrets,
-    describe_assets,
     environment,
     require_connection,
     settings_and_folder,
@@ -109,7 +109,7 @@ class SparkJobOperator(SparkSubmitOperator):  # type: ignore[misc] # the provide
                 raise AirflowException(f"job {self.job!r} failed: {result.reason}") from error
             raise
         envelope = self._judge(folder, _read(folder, self.job, table), before)
-        describe_assets(context, envelope)
+        announce(context, envelope)
         return envelope
 
     def _get_hook(self) -> Any:

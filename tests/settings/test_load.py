@@ -92,6 +92,7 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
             {"notifications": [{"notifier": "a.B", "arguments": {"slack_conn_id": "s", "auth_token": "x"}}]},
             r"notifications\.0\.arguments: auth_token is a secret: expected an Airflow connection",
         ),
+        ({"operations": {"schedule": "weekly"}}, r"operations\.schedule: .*got 'weekly'"),
         ({"operations": {"deadline": "-PT1H"}}, r"operations\.deadline: .*greater than 0"),
         (
             {"catalogs": {"lake": {"properties": {"type": "rest"}, "secrets": {"token": {}}}}},

@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
@@ -76,3 +77,16 @@ def test_a_table_that_could_not_be_measured_is_tried_again(settings: SettingsDoc
 def test_a_run_by_hand_measures_all(settings: SettingsDocument) -> None:
     measured(settings, LOGS, 1)
     assert discovered(settings, only_due=False)["tables"] == [str(LOGS), str(NEW), str(ORDERS)]
+
+
+def test_only_requested_tables_are_measured_even_when_they_are_not_due(settings: SettingsDocument) -> None:
+    measured(settings, LOGS, 1)
+    folder = RunFolder(settings.home, "planning_health_weekly", "now")
+    with mock.patch.object(module, "discover_tables", return_value=[LOGS, NEW, ORDERS]):
+        discover(settings, folder, only_due=True, requested=["lake.a.logs"])
+        with pytest.raises(InputError, match=r"'lake\.a\.typo' was requested, but is not one that"):
+            discover(settings, folder, requested=["lake.a.typo"])
+    assert folder.require_result("discovery").data == {
+        "tables": [str(LOGS)],
+        "not_due": {str(NEW): "not requested", str(ORDERS): "not requested"},
+    }

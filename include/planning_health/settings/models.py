@@ -21,6 +21,7 @@ MOST_TASKS: Final = 1_000_000
 MOST_RANKED: Final = 10_000_000
 """Tasks times workers: every worker is ranked for every task, three times at some 40 bytes."""
 MOST_DAYS: Final = 36_500
+_CRON: Final = r"^(@(hourly|daily|weekly|monthly|quarterly|yearly)|(\S+\s+){4}\S+)$"
 _SECRET_ARGUMENT: Final = re.compile(r"(?i)password|secret|token|api_?key|webhook")
 
 
@@ -280,7 +281,7 @@ class OperationsSettings(_Model):
     ``deadline`` counts from when a run is queued; it is told to those who are told of failures.
     """
 
-    schedule: str | None = "@weekly"
+    schedule: str | None = Field(default="@weekly", pattern=_CRON)
     deadline: Duration | None = timedelta(hours=8)
     run_timeout: Duration = timedelta(hours=12)
     spark_timeout: Duration = timedelta(hours=6)

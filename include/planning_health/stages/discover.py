@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,7 +11,7 @@ import fsspec
 
 from planning_health.catalogs import discover_tables
 from planning_health.envelope import Envelope
-from planning_health.errors import WorkFailedError
+from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder, read_result
 from planning_health.settings import SettingsDocument
@@ -23,28 +24,45 @@ EARLY: Final = 0.1
 """A table is due this part of its interval early: runs do not begin and end to the minute."""
 
 
-def discover(settings: SettingsDocument, run_folder: RunFolder, *, only_due: bool = False) -> Envelope:
+def discover(
+    settings: SettingsDocument,
+    run_folder: RunFolder,
+    *,
+    only_due: bool = False,
+    requested: Sequence[str] | None = None,
+) -> Envelope:
     """Lists the tables that the settings' patterns include.
 
     Args:
         settings: the settings.
         run_folder: the run's folder.
+        requested: only these tables, whether or not they are due.
         only_due: leave out the tables that an earlier run of the same Dag has measured within their rule's ``every``.
 
     Returns:
         The envelope; the data names the tables to measure, and those that are not due with when they were measured.
 
     Raises:
-        InputError: when a catalog cannot be reached.
+        InputError: when a catalog cannot be reached, or a requested table is not among those that the settings include.
     """
     start_run(settings, run_folder)
     tables = discover_tables(settings)
     remember_tables(settings, tables)
-    not_due = _not_due(settings, run_folder, tables) if only_due else {}
+    if requested is not None:
+        not_due = _not_requested(tables, requested)
+    else:
+        not_due = _not_due(settings, run_folder, tables) if only_due else {}
     due = [str(table) for table in tables if str(table) not in not_due]
     return run_folder.write_result(
         KIND, headline={"tables": len(due), "not_due": len(not_due)}, data={"tables": due, "not_due": not_due}
     )
+
+
+def _not_requested(tables: list[TableName], requested: Sequence[str]) -> dict[str, str]:
+    names = {TableName.parse(name) for name in requested}
+    if unknown := sorted(names - set(tables)):
+        raise InputError(f"table {str(unknown[0])!r} was requested, but is not one that the settings include")
+    return {str(table): "not requested" for table in tables if table not in names}
 
 
 def _not_due(settings: SettingsDocument, run_folder: RunFolder, tables: list[TableName]) -> dict[str, str]:
