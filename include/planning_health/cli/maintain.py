@@ -16,7 +16,7 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, errors, plain, print_json, print_markdown, say
+from planning_health.cli.output import console, print_json, print_markdown, say, working
 from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
@@ -69,7 +69,7 @@ def maintain(
     document = load_settings(settings)
     folder = new_run_folder(document)
     start_run(document, folder)
-    with errors.status(f"maintaining {plain(name)}"), optional_spark(document, apply) as session:
+    with working(f"maintaining {name}"), optional_spark(document, apply) as session:
         measure(document, folder, [name], spark=session)
         measured = folder.require_result(MEASUREMENT, name)
         if (measured.data or {}).get("bad_input"):

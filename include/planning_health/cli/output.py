@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from planning_health.progress import listening
 from planning_health.reports.wording import visible_lines
 
 MOST_ROWS: Final = 10_000
@@ -40,6 +43,20 @@ def plain(text: object) -> str:
 def say(text: object, *, wrap: bool = False, to: Console = console) -> None:
     """Prints text from outside on a line of its own; ``wrap`` breaks it between words, else it stays whole to copy."""
     to.print(plain(text), highlight=False, soft_wrap=not wrap)
+
+
+@contextmanager
+def working(description: str) -> Iterator[Progress]:
+    """Shows on a terminal's standard error what long work is at; nothing in a file or a pipe."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as shown:
+        bar = shown.add_task(plain(description), total=None)
+
+        def tell(text: str, done: int, total: int) -> None:
+            shown.update(bar, description=plain(text), completed=done if total else None, total=total or None)
+
+        with listening(tell):
+            yield shown
 
 
 def print_markdown(text: str) -> None:

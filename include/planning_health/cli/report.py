@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rich.progress import Progress
-
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile, WithSpark, new_run_folder, optional_spark
-from planning_health.cli.output import console, errors, plain, print_json, say
+from planning_health.cli.output import console, print_json, say, working
 from planning_health.cli.tables import Tables, chosen_tables
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.progress import progress
 from planning_health.reports import read_report, terminal_predictions, terminal_summary
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings
@@ -46,15 +45,13 @@ def report(
     names = chosen_tables(document, tables)
     folder = new_run_folder(document)
     start_run(document, folder)
-    with Progress(console=errors, transient=True) as progress:
-        bar = progress.add_task("measuring", total=len(names) * len(TABLE_STEPS))
+    with working(f"measuring {len(names)} tables"):
         with optional_spark(document, spark) as session:
             measure(document, folder, names, spark=session)
-        for name in names:
-            progress.update(bar, description=plain(name))
+        for number, name in enumerate(names, start=1):
             for table_step in TABLE_STEPS:
                 table_step(document, folder, name)
-                progress.advance(bar)
+            progress(f"looked at {name}", number, len(names))
     envelope = report_stage(document, folder)
     if as_json:
         print_json(envelope.model_dump())

@@ -18,7 +18,7 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say
+from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say, working
 from planning_health.cli.scans import read_table
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.health.analysis import analyse
@@ -48,7 +48,7 @@ def measure(
     names = chosen_tables(document, tables)
     folder = new_run_folder(document)
     start_run(document, folder)
-    with errors.status(f"measuring {len(names)} tables"), optional_spark(document, spark) as session:
+    with working(f"measuring {len(names)} tables"), optional_spark(document, spark) as session:
         envelope = measure_stage(document, folder, names, spark=session)
     measured = [folder.require_result(MEASUREMENT, name) for name in names]
     results = [result.envelope() for result in measured]

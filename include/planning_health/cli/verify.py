@@ -8,7 +8,7 @@ import typer
 
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile, TableArgument, WithSpark, new_run_folder, optional_spark
-from planning_health.cli.output import print_json, print_table
+from planning_health.cli.output import print_json, print_table, working
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.metadata import SnapshotChoice
@@ -35,7 +35,7 @@ def verify(
     name = TableName.parse(table)
     folder = new_run_folder(document)
     start_run(document, folder)
-    with optional_spark(document, spark) as session:
+    with working(f"comparing snapshots of {name}"), optional_spark(document, spark) as session:
         envelope = verify_stage(document, folder, name, SnapshotChoice(snapshot_id=against), spark=session)
     result = folder.require_result(envelope.kind, name)
     if as_json:
@@ -63,7 +63,7 @@ def rollback(
     tables = tables_to_undo(folder)
     if not tables:
         raise InputError(f"run {run!r} changed no table")
-    with optional_spark(document, True) as session:
+    with working(f"rolling {run} back"), optional_spark(document, True) as session:
         assert session is not None  # noqa: S101 - asked for
         envelopes = [rollback_stage(document, folder, table, session) for table in tables]
     if as_json:

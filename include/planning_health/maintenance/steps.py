@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from planning_health.progress import progress
+
 
 @dataclass
 class Step:
@@ -37,6 +39,7 @@ class StepLog:
         """Runs one step; an exception marks it failed, with its message, and goes on."""
         current = Step(name)
         self.steps.append(current)
+        progress(f"{name.replace('_', ' ')} …")
         started = time.perf_counter()
         try:
             yield current
@@ -46,6 +49,7 @@ class StepLog:
             raise
         finally:
             current.seconds = round(time.perf_counter() - started, 3)
+            progress(f"{name.replace('_', ' ')}: {current.reason or current.status}, {current.seconds:.1f} s")
 
     def as_json(self) -> list[dict[str, Any]]:
         """The steps as the result file holds them."""

@@ -17,6 +17,7 @@ from planning_health.planning.expressions import to_iceberg_json
 from planning_health.planning.predicates import columns_in
 from planning_health.planning.report import plan_where
 from planning_health.planning.scan import ScanPlanner
+from planning_health.progress import progress
 from planning_health.redaction import first_line
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
@@ -56,7 +57,7 @@ def measure(
     observed = record_observations(settings, run_folder)
     for number, table in enumerate(tables, start=1):
         envelope = _measure_one(settings, run_folder, table, spark, observed_columns(table, observed))
-        logger.info("measured %s (%d of %d): %s", table, number, len(tables), envelope.reason or envelope.status)
+        progress(f"measured {table}: {envelope.reason or envelope.status}", number, len(tables))
         if envelope.reason:
             failed[str(table)] = envelope.reason
     all_failed = bool(tables) and len(failed) == len(tables)

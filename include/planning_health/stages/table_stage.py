@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from planning_health.envelope import Envelope, Headline
 from planning_health.errors import PlanningHealthError
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata, load
+from planning_health.progress import progress
 from planning_health.redaction import first_line
 from planning_health.run_folder import RunFolder
 
@@ -46,6 +48,7 @@ def run_table_stage(
     if _is_blocked(run_folder, table):
         reason = "the recording failed its integrity checks: see the run's validation"
         return run_folder.write_result(kind, table=table, status="skipped", reason=reason)
+    started = time.perf_counter()
     try:
         outcome = work(load(run_folder.metadata_url(table)))
     except PlanningHealthError as error:
@@ -55,6 +58,7 @@ def run_table_stage(
         logger.exception("%s of %s failed", kind, table)
         reason = f"{type(error).__name__}: {first_line(error)}"
     else:
+        progress(f"{kind} of {table}: {time.perf_counter() - started:.1f} s")
         return run_folder.write_result(
             kind,
             table=table,
