@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
-from tests.maintenance.pictures import DAYS_AND_SITE, picture, with_info
+from tests.maintenance.pictures import DAYS_AND_SITE, picture
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
-from planning_health.maintenance.proposals import SpecDecision, decide_specs, rewrite_proposal, statistics_request
+from planning_health.maintenance.proposals import SpecDecision, decide_specs, rewrite_proposal
 from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.workload import Workload
@@ -146,17 +146,6 @@ def test_each_cause_is_answered_by_its_own_procedure() -> None:
         "recommend_expire_snapshots": f"CALL `lake`.system.expire_snapshots(table => {table}, "
         "older_than => TIMESTAMP '2026-01-26 12:00:00Z', retain_last => 10)",
     }
-
-
-def test_statistics_are_kept_for_the_columns_that_pruning_needs_once_the_queries_are_known() -> None:
-    metadata = with_info(picture(WIDE, spec=PartitionSpec(spec_id=0)), recorded_field_ids=frozenset({2, 3}))
-    assert statistics_request(metadata, Workload.of(metadata, [])) is None
-    request = statistics_request(metadata, Workload.of(metadata, [JANUARY_2]))
-    assert request is not None
-    assert (request.metrics_default, request.metrics_columns) == (
-        "counts",
-        {"d": "truncate(16)", "Site": "truncate(16)"},
-    )
 
 
 def test_two_fields_weigh_the_same_in_the_decision() -> None:

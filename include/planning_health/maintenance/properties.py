@@ -227,11 +227,6 @@ def _inferred_limit(properties: Mapping[str, str]) -> int:
         return _INFERRED_DEFAULT
 
 
-def is_value_column(schema: Schema, name: str) -> bool:
-    """Whether a full name, in its exact case, is that of a column with values of its own."""
-    return name in _leaf_names(schema)
-
-
 def _leaf_names(schema: Schema) -> list[str]:
     """Full names of the columns that have values, nested ones included."""
     fields = [(field_id, schema.find_type(field_id)) for field_id in schema.field_ids]
