@@ -101,6 +101,8 @@ def test_a_tables_page_shows_before_and_after_of_its_repair_and_leads_to_the_run
     assert "/dags/table_maintenance/runs/manual__2026-11-26T09%3A30%3A00%2B00%3A00" in text
     assert "Overlap depth: from 28.3 manifests to 1 manifest since 23 Nov 2026" in text
     assert "Metadata bytes by column" in text
+    assert "Growth since the repair of 26 Nov 2026, from 1 measurement" in text
+    assert "Bytes per task" in text
 
 
 def test_a_repair_that_is_newer_than_the_measurement_is_told(serve: Serve, tmp_path: Path) -> None:

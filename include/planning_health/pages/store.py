@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.pages.trend import FOLDER, SCOPES, RunTrend, TablePoint
+from planning_health.reports import upkeep
 from planning_health.reports.build import read_report
 from planning_health.reports.figure_data import Picture
 from planning_health.reports.model import Action, Report, TableReport
@@ -156,14 +157,18 @@ class Store:
         validation = read_or_none(folder, "validation")
         measure = read_or_none(folder, "measure")
         failed = mapping(mapping(measure.data).get("failed")) if measure else {}
-        return table_report(
+        actions = trends.actions.get(visible(name), ())
+        report = table_report(
             results,
             validation=mapping(mapping(mapping(validation.data).get("tables")).get(name)) if validation else {},
             measure_reason=failed.get(name),
-            actions=trends.actions.get(visible(name), ()),
+            actions=actions,
             pictures=self._pictures(results, trends),
             with_figures=True,
         )
+        repair = next((action for action in actions if action.stands and action.succeeded), None)
+        moments = [upkeep.Moment(moment.at, moment.point.values) for moment in trends.tables[name]]
+        return report.model_copy(update={"upkeep": upkeep.upkeep(report, repair, moments)})
 
     def _pictures(self, results: TableResults, trends: Trends) -> list[Picture]:
         """The table now, and as it was before its last repair, when that was measured before and after."""
