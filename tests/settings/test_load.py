@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +171,14 @@ def test_the_first_matching_rule_decides_and_the_history_is_left_out(tmp_path: P
 
 def test_the_demonstration_settings_are_valid() -> None:
     assert "lake" in load_settings().catalogs
+
+
+def test_the_settings_that_the_documents_show_are_valid(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert [sorted(block) for block in blocks] == [["operations", "tables"], ["notifications"], ["maintenance"]]
+    settings = load_settings(
+        write(tmp_path, {**MINIMAL, **{key: value for block in blocks for key, value in block.items()}})
+    )
+    assert settings.maintenance.auto_approve is not None
+    assert settings.rule_for(TableName.parse("lake.archive.logs")).every == timedelta(days=28)  # type: ignore[union-attr]

@@ -266,6 +266,13 @@ class NotificationRule(_Model):
     on: list[Literal["critical", "failed", "report"]] = Field(default=["critical", "failed", "report"], min_length=1)
     only_changes: bool = True
 
+    @model_validator(mode="before")
+    @classmethod
+    def _yaml_on(cls, value: Any) -> Any:
+        if isinstance(value, dict) and True in value:  # YAML 1.1 reads a bare `on` as true
+            return {"on" if key is True else key: item for key, item in value.items()}
+        return value
+
     @field_validator("arguments")
     @classmethod
     def _hold_no_secret(cls, arguments: dict[str, Any]) -> dict[str, Any]:
