@@ -43,7 +43,7 @@ from planning_health.maintenance.properties import (
     plan_properties,
     recorded_changes,
 )
-from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of, target_of, trim_rule
+from planning_health.maintenance.proposals import SpecDecision, decide_specs, effect_of, requested_rule, target_of
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.rewrite import (
     CommitStateUnknownError,
@@ -394,7 +394,7 @@ class Action:
     def _compare(self, java_table: Any, spec_id: int, parent: int, snapshot_id: int) -> VerificationReport:
         if not is_trim(java_table, snapshot_id):
             return compare_snapshots(self._at(parent), self._readable(snapshot_id))
-        rule = trim_rule(self._at(parent), self.request)
+        rule = requested_rule(self._at(parent), self.request)
         self._record_bounds(rule, parent, snapshot_id)
         return compare_trimmed(self._at(parent), self._readable(snapshot_id), spec_id, rule)
 
@@ -429,7 +429,7 @@ class Action:
         for spec_id, snapshot_id in ours:
             if is_trim(java_table, snapshot_id):
                 predicted = predict_trim(
-                    predicted, spec_id, target, sort_by, trim_rule(result.before, self.request)
+                    predicted, spec_id, target, sort_by, requested_rule(result.before, self.request)
                 ).metadata
             else:
                 predicted = predict_rewrite_manifests(predicted, spec_id, target, sort_by).metadata

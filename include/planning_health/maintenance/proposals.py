@@ -24,13 +24,11 @@ from planning_health.maintenance.prediction import (
     target_size,
 )
 from planning_health.maintenance.properties import (
-    COLUMN_METRICS,
     PropertyPlan,
-    is_value_column,
     properties_after,
 )
 from planning_health.maintenance.request import MaintenanceRequest
-from planning_health.maintenance.trim.metrics_config import trim_modes
+from planning_health.maintenance.trim.metrics_config import trim_rule
 from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim
 from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.workload import Opened, Workload
@@ -119,7 +117,7 @@ def decide_trim(
     if refusal:
         return SpecDecision(spec_id, metadata, None, False, refusal, refused=True)
     prediction = predict_trim(
-        metadata, spec_id, target_of(metadata, request), request.sort_by, trim_rule(metadata, request)
+        metadata, spec_id, target_of(metadata, request), request.sort_by, requested_rule(metadata, request)
     )
     if not prediction.removed_bytes:
         reason = f"spec {spec_id}: no entry carries more statistics than the metrics properties say"
@@ -130,14 +128,13 @@ def decide_trim(
     return SpecDecision(spec_id, metadata, prediction, True, reason)
 
 
-def trim_rule(metadata: PlanningMetadata, request: MaintenanceRequest) -> TrimRule:
+def requested_rule(metadata: PlanningMetadata, request: MaintenanceRequest) -> TrimRule:
     """What a trim leaves of each column's statistics, once the request's properties are set.
 
     Raises:
         InputError: when these properties do not fit the table.
     """
-    modes = trim_modes(metadata, properties_after(metadata.info, request))
-    return TrimRule.of(modes, metadata.info.metadata.schema())
+    return trim_rule(metadata, properties_after(metadata.info, request))
 
 
 def target_of(metadata: PlanningMetadata, request: MaintenanceRequest) -> int:
@@ -344,26 +341,6 @@ def property_proposal(
             "target_manifest_bytes": request.target_manifest_bytes,
         },
     }
-
-
-def statistics_request(metadata: PlanningMetadata, workload: Workload) -> MaintenanceRequest | None:
-    """Metrics properties that keep statistics for the columns that pruning can need, and counts for all others.
-
-    Args:
-        metadata: the recorded snapshot; its recorded columns are those of partitions, sort order, identifiers,
-            equality deletes and the table's queries.
-        workload: without configured queries nobody knows which columns are filtered by, and nothing is proposed.
-    """
-    info = metadata.info
-    names = [info.metadata.schema().find_column_name(field_id) for field_id in sorted(info.recorded_field_ids)]
-    kept = {
-        name: info.properties.get(COLUMN_METRICS + name, "truncate(16)")
-        for name in names
-        if name is not None and is_value_column(info.metadata.schema(), name)
-    }
-    if not workload.configured or not kept:
-        return None
-    return MaintenanceRequest(actions=["set_properties"], metrics_default="counts", metrics_columns=kept)
 
 
 def headline_of(predicted: Mapping[str, Any]) -> dict[str, int | float | None]:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from planning_health.maintenance.layout import live_files
-from planning_health.metadata.model import DATA, DELETED, DELETES, PlanningMetadata
+from planning_health.metadata.model import DATA, DELETED, DELETES, PlanningMetadata, TableInfo
+from planning_health.metadata.single_values import decode
 
 _MAX_EXAMPLES: Final = 3
 _LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
@@ -17,6 +18,8 @@ _LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
 
 _IDENTITY: Final = ("file_path", "content", "content_offset")
 """What makes an entry the same one: deletion vectors share a Puffin file."""
+
+_COMPARED_BY_VALUE: Final = frozenset({"first_row_id", "partition"})
 
 _ORDER: Final = (*_IDENTITY, "spec_id", "sequence_number", "file_sequence_number", "snapshot_id")
 
@@ -81,8 +84,8 @@ def content_checks(before: PlanningMetadata, after: PlanningMetadata) -> list[Ch
     uuids = before.info.table_uuid, after.info.table_uuid
     return [
         equal("the same table", uuids[1], uuids[0]),
-        *_compare_files("data files", before.data_files, after.data_files, before.info.format_version),
-        *_compare_files("delete files", before.delete_files, after.delete_files, before.info.format_version),
+        *_compare_files("data files", before.data_files, after.data_files, after.info),
+        *_compare_files("delete files", before.delete_files, after.delete_files, after.info),
         _statistics("delete", before, after, DELETES),
         *_manifests(after),
     ]
@@ -112,7 +115,7 @@ def ordered(files: pa.Table) -> pa.Table:
     return live_files(files).sort_by([(name, "ascending") for name in _ORDER])
 
 
-def _compare_files(label: str, before: pa.Table, after: pa.Table, format_version: int) -> list[Check]:
+def _compare_files(label: str, before: pa.Table, after: pa.Table, info: TableInfo) -> list[Check]:
     earlier, later = ordered(before), ordered(after)
     checks = [
         equal(f"number of {label}", len(later), len(earlier)),
@@ -123,15 +126,35 @@ def _compare_files(label: str, before: pa.Table, after: pa.Table, format_version
         added = set(later["file_path"].to_pylist()) - set(earlier["file_path"].to_pylist())
         same = Check(name=f"the same {label}", success=False, observed="another set", expected="the same set")
         return [*checks, same, none(f"{label} lost", sorted(lost)), none(f"{label} added", sorted(added))]
-    attributes = [name for name in earlier.column_names if name not in _LAYOUT and name != "first_row_id"]
+    attributes = [name for name in earlier.column_names if name not in _LAYOUT and name not in _COMPARED_BY_VALUE]
     compared = [name for name in attributes if "." not in name or name in later.column_names]
     changed = [name for name in compared if not earlier[name].equals(later[name])]
+    if not _same_partitions(earlier, later, info):
+        changed.append("partition")
     return [
         *checks,
         Check(name=f"the same {label}", success=True, observed=len(later), expected=len(earlier)),
         none(f"attributes of {label} changed", changed),
-        _row_ids(label, earlier, later, format_version),
+        _row_ids(label, earlier, later, info.format_version),
     ]
+
+
+def _same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool:
+    """Whether partition values are equal; a rewrite writes those of promoted columns in the wider type."""
+    if earlier["partition"].equals(later["partition"]):
+        return True
+    types = {spec_id: info.partition_types(spec) for spec_id, spec in info.specs.items()}
+    columns = [earlier["spec_id"], earlier["partition"], later["partition"]]
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return all(
+        old == new
+        or all(
+            kind is not None and a is not None and b is not None and decode(a, kind) == decode(b, kind)
+            for a, b, kind in zip(old, new, types[spec_id], strict=True)
+            if a != b
+        )
+        for spec_id, old, new in rows
+    )
 
 
 def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:

@@ -1,19 +1,21 @@
-"""Trim on real tables: statistics go, nothing else changes, and everything works afterwards."""
+"""Trim of tables with real rows: statistics go, nothing else changes, and whatever is done afterwards works."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from tests.maintenance.trim.tables import NAMESPACE, PREDICATES, Table
+from tests.planning.java_tables import JavaTable
 
-from planning_health.identifiers import TableName
+from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.maintenance.request import MaintenanceRequest
-from planning_health.metadata.record_spark import load_java_table
-from planning_health.run_folder import RunFolder
-from planning_health.stages.act import act
-from planning_health.stages.measure import measure
-from planning_health.stages.propose import propose
+from planning_health.stages.rollback import rollback
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +24,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-NAMESPACE = "test_trim"
+MODES = {"id": "full", "s": "truncate(3)", "x": "counts", "b": "truncate(1)", "place.lat": "full"}
+WHOLE = {"id", "d", "place.lat"}
+"""Columns whose statistics stay as they are."""
+
+
+def trim(**changes: Any) -> MaintenanceRequest:
+    values = {"metrics_default": "none", "metrics_columns": MODES | {"d": "full"}, **changes}
+    return MaintenanceRequest(actions=["set_properties", "trim_statistics"], dry_run=False, **values)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,36 +39,143 @@ def _namespace(spark: SparkSession) -> None:
     spark.sql(f"CREATE NAMESPACE lake.{NAMESPACE}")
 
 
-def test_statistics_are_trimmed_and_manifests_clustered_as_predicted(
-    spark: SparkSession, settings: SettingsDocument
+def fill(table: Table, tmp_path: Path, *, equality_deletes: bool, merge_on_read: bool) -> None:
+    """Two specs, files of several commits, and deletes between them."""
+    for first in (0, 60):
+        table.append(first)
+    table.sql("ALTER TABLE {t} REPLACE PARTITION FIELD days(d) WITH bucket(4, s)")
+    for first in (120, 180):
+        table.append(first)
+    if merge_on_read:
+        table.sql("DELETE FROM {t} WHERE id % 13 = 4")
+    if equality_deletes:
+        delete_by_id(table, tmp_path, [5, 77, 130])
+    table.append(240)
+
+
+def delete_by_id(table: Table, tmp_path: Path, ids: list[int]) -> None:
+    """Equality deletes, which apply to all partitions: only an unpartitioned spec's do."""
+    java = JavaTable.load(table.spark, str(table.name))
+    specs = java.specs
+    table.sql("ALTER TABLE {t} DROP PARTITION FIELD s_bucket_4")
+    java.refresh()
+    (spec_id,) = java.specs.keys() - specs.keys()
+    path = tmp_path / f"{uuid4()}.parquet"
+    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table({"id": ids}, schema=pa.schema([field])), path)
+    delete = {
+        "spec-id": spec_id,
+        "content": "equality-deletes",
+        "equality-ids": [1],
+        "file-path": str(path),
+        "file-format": "parquet",
+        "partition": [],
+        "record-count": len(ids),
+        "file-size-in-bytes": path.stat().st_size,
+    }
+    java.row_delta([delete])
+
+
+KINDS = {
+    "v1": {"version": 1, "equality_deletes": False, "merge_on_read": False},
+    "v2": {"version": 2, "equality_deletes": False, "merge_on_read": True},
+    "v2_equality": {"version": 2, "equality_deletes": True, "merge_on_read": True},
+    "v3": {"version": 3, "equality_deletes": False, "merge_on_read": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_done_after_a_trim_gives_the_same_rows(
+    spark: SparkSession, settings: SettingsDocument, tmp_path: Path, kind: str
 ) -> None:
-    name = TableName("lake", (NAMESPACE,), "first")
-    spark.sql(
-        f"CREATE TABLE {name.sql} (id BIGINT, d DATE, s STRING, x DOUBLE) USING iceberg PARTITIONED BY (days(d)) "
-        "TBLPROPERTIES ('commit.manifest-merge.enabled'='false', 'commit.manifest.target-size-bytes'='16384')"
+    version, *_ = KINDS[kind].values()
+    mode = "merge-on-read" if KINDS[kind]["merge_on_read"] else "copy-on-write"
+    table = Table.create(spark, settings, f"all_{kind}", version, f", 'write.delete.mode'='{mode}'")
+    fill(table, tmp_path, **{key: value for key, value in KINDS[kind].items() if key != "version"})
+    row_ids = ", _row_id" if version == 3 else ""
+    rows, matching, planned = table.rows(columns=f"*{row_ids}"), table.matching_files(), table.planned_files()
+    first, before = table.sql("SELECT snapshot_id FROM {t}.snapshots ORDER BY committed_at")[0][0], table.snapshot_id()
+
+    result = table.act(trim())
+    assert result["state"] == "done"
+    assert result["verification"]["success"]
+    predicted, actual = result["predicted"], result["actual"]
+    for name in ("metadata_bytes_after", "statistics_bytes_after"):
+        assert predicted[name] == pytest.approx(actual[name], rel=0.05)
+    assert predicted["queries"] == actual["queries"] or version == 1
+    assert actual["statistics_bytes_after"] < actual["statistics_bytes_before"] * 0.65
+
+    assert table.rows(columns=f"*{row_ids}") == rows
+    again = table.planned_files()
+    for column, texts in PREDICATES.items():
+        for text in texts:
+            assert matching[text] <= again[text], text
+            if column in WHOLE:
+                assert again[text] <= planned[text], text
+    read = table.spark.read.format("iceberg").option("start-snapshot-id", first)
+    assert (
+        read.option("end-snapshot-id", before).load(table.name.sql).count()
+        == read.option("end-snapshot-id", table.snapshot_id()).load(table.name.sql).count()
     )
-    for commit in range(6):
-        spark.range(commit * 60, commit * 60 + 60, 1, 1).selectExpr(
-            "id",
-            "date_add(DATE'2024-01-01', CAST(id % 30 AS INT)) AS d",
-            "sha1(CAST(id AS STRING)) AS s",
-            "id / 7 AS x",
-        ).writeTo(name.sql).option("distribution-mode", "none").option("fanout-enabled", "true").append()
-    rows = sorted(map(tuple, spark.table(name.sql).collect()))
-    run = RunFolder(settings.home, "table_maintenance", f"manual__{uuid4()}")
-    request = MaintenanceRequest(
-        actions=["set_properties", "trim_statistics"],
-        metrics_default="none",
-        metrics_columns={"id": "counts", "s": "truncate(3)", "d": "full"},
-        dry_run=False,
-    )
-    measure(settings, run, [name], spark=spark)
-    envelope = propose(settings, run, name, request)
-    assert envelope.status == "ok", envelope.reason
-    acted = act(settings, run, name, request, spark)
-    data: dict[str, Any] = run.require_result("action", name).data
-    assert acted.status == "ok", acted.reason
-    assert data["state"] == "done"
-    assert data["predicted"] == data["actual"]
-    assert sorted(map(tuple, spark.table(name.sql).collect())) == rows
-    assert load_java_table(spark, name).currentSnapshot().operation() == "replace"
+    if not KINDS[kind]["merge_on_read"]:
+        assert changes(table, first, before) == changes(table, first, table.snapshot_id())
+    if kind != "v2_equality":
+        assert load_pyiceberg_catalog(settings, "lake").load_table(table.name.identifier).scan().count() == len(rows)
+    everything_else_works(table)
+
+
+def changes(table: Table, start: int, end: int) -> list[str]:
+    reader = table.spark.read.format("iceberg").option("start-snapshot-id", start).option("end-snapshot-id", end)
+    columns = ["id", "s", "_change_type", "_change_ordinal"]
+    return sorted(map(str, reader.load(f"{table.name.sql}.changes").select(columns).collect()))
+
+
+def everything_else_works(table: Table) -> None:
+    """Deletes of whole files and of rows, compaction, a further append and expiry, each with the right rows."""
+    for where in ("d = DATE'2024-01-04'", "id < 60 AND s <> 'abcd'", "x > 20 AND x < 25", "s IS NULL"):
+        expected = table.rows(f"NOT coalesce({where}, false)")
+        table.sql(f"DELETE FROM {{t}} WHERE {where}")
+        assert table.rows() == expected, where
+    rows = table.rows()
+    table.sql(f"CALL lake.system.rewrite_data_files(table => '{table.name.sql}', options => map('rewrite-all','true'))")
+    assert table.rows() == rows
+    table.append(400, 20)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    arguments = f"table => '{table.name.sql}', older_than => TIMESTAMP '{now}', retain_last => 1"
+    table.sql(f"CALL lake.system.expire_snapshots({arguments})")
+    assert len(table.rows()) == len(rows) + 20
+
+
+def test_a_trim_is_undone_done_again_and_then_has_nothing_to_do(
+    spark: SparkSession, settings: SettingsDocument, tmp_path: Path
+) -> None:
+    table = Table.create(spark, settings, "undone", 2, ", 'write.delete.mode'='merge-on-read'")
+    fill(table, tmp_path, equality_deletes=False, merge_on_read=True)
+    before, properties = table.snapshot_id(), dict(table.java().properties())
+    entries = table.rows(columns="*")
+    result = table.act(trim())
+    assert set(result["snapshots"]) == {"0", "1"}
+    undone = rollback(settings, result["run"], table.name, spark)
+    assert undone.status == "ok", undone.reason
+    assert table.snapshot_id() == before
+    assert dict(table.java().properties()) == properties
+    again = table.act(trim())
+    assert again["state"] == "done"
+    snapshot = table.snapshot_id()
+    idle = table.act(MaintenanceRequest(actions=["trim_statistics"], dry_run=False))
+    assert (idle["state"], table.snapshot_id()) == ("no_op", snapshot)
+    assert "no entry carries more statistics" in idle["reason"]
+    assert table.rows() == entries
+    staged = {path.name for path in Path(metadata_folder(table)).glob("trim-*.avro")}
+    listed = {Path(row[0]).name for row in table.sql("SELECT DISTINCT path FROM {t}.all_manifests")}
+    assert staged <= listed | {Path(path).name for path in manifests_of_undone(table, result)}
+
+
+def metadata_folder(table: Table) -> str:
+    return str(table.java().location()).removeprefix("file:") + "/metadata"
+
+
+def manifests_of_undone(table: Table, result: dict[str, Any]) -> list[str]:
+    ours = [int(snapshot) for snapshot in result["snapshots"].values()]
+    java = table.java()
+    return [m.path() for snapshot in ours for m in java.snapshot(snapshot).allManifests(java.io())]

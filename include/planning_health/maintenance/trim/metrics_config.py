@@ -8,15 +8,24 @@ from typing import Final
 import pyarrow.compute as pc
 from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import SortOrder
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, PrimitiveType, StructType
+from pyiceberg.types import (
+    BinaryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StringType,
+    StructType,
+)
 
 from planning_health.errors import InputError
 from planning_health.maintenance.properties import COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_COLUMNS
+from planning_health.maintenance.trim.rule import WHOLE, Kept, TrimRule
 from planning_health.metadata.model import PlanningMetadata
 from planning_health.planning.fewer_statistics import MetricsMode
 
 NONE: Final = MetricsMode.parse("none")
-FULL: Final = MetricsMode.parse("full")
 _DEFAULT: Final = MetricsMode.parse("truncate(16)")
 """What Iceberg takes where nothing is set, and for columns of the sort order where the default keeps no bounds."""
 
@@ -56,20 +65,30 @@ def effective_modes(
     return modes
 
 
-def trim_modes(metadata: PlanningMetadata, properties: Mapping[str, str]) -> dict[int, MetricsMode]:
-    """What a trim leaves of each column's statistics: a column that is not named loses all.
+def trim_rule(metadata: PlanningMetadata, properties: Mapping[str, str]) -> TrimRule:
+    """What a trim leaves of each column's statistics: what new files get, where it is there.
 
-    Columns that equality deletes compare keep what they have: the delete index prunes by it.
+    Only bounds of strings and binaries are ever cut. Columns that equality deletes compare keep what they have: the
+    delete index prunes by it. Columns that the schema has no more lose all.
 
     Args:
         metadata: the recorded snapshot, with all its delete files.
         properties: the table's properties, as they are or will be.
     """
     table = metadata.info.metadata
+    schema = table.schema()
     orders = {order.order_id: order for order in table.sort_orders}
-    modes = effective_modes(table.schema(), properties, orders.get(table.default_sort_order_id))
+    modes = effective_modes(schema, properties, orders.get(table.default_sort_order_id))
     compared = pc.unique(pc.list_flatten(metadata.delete_files["equality_ids"])).to_pylist()
-    return {i: mode for i, mode in (modes | dict.fromkeys(compared, FULL)).items() if mode != NONE}
+    kept = {field_id: _kept(mode, field_id, schema) for field_id, mode in modes.items() if mode.counts}
+    return TrimRule(kept | dict.fromkeys(compared, Kept(WHOLE)))
+
+
+def _kept(mode: MetricsMode, field_id: int, schema: Schema) -> Kept:
+    kind = schema.find_type(field_id) if field_id in schema.field_ids else None
+    if mode.length is None or (mode.length and not isinstance(kind, StringType | BinaryType)):
+        return Kept(WHOLE)
+    return Kept(mode.length, text=isinstance(kind, StringType))
 
 
 def _parsed(text: str, fallback: MetricsMode) -> MetricsMode:

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import fsspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
 
 from planning_health.errors import WorkFailedError
 from planning_health.maintenance.java_table import RUN_ID_PROPERTY
+from planning_health.maintenance.predicted_state import Rows
 from planning_health.maintenance.rewrite import ConflictError
+from planning_health.maintenance.trim.executors import Places, Task, encoder, writer
 from planning_health.maintenance.trim.manifest_file import EmptyManifest, described
 from planning_health.maintenance.trim.prediction import TrimPrediction
-from planning_health.maintenance.trim.rule import TrimRule
-from planning_health.maintenance.trim.transcode import transcode
-from planning_health.metadata.avro_reader import read_avro
 from planning_health.metadata.java_errors import causes
 from planning_health.metadata.manifest_encoding import CODECS
 from planning_health.metadata.manifest_list import ManifestFile
@@ -44,10 +40,6 @@ _INHERITANCE_PROPERTY: Final = "compatibility.snapshot-id-inheritance.enabled"
 _MANIFESTS_PER_TASK: Final = 16
 _TASKS_PER_CORE: Final = 2
 _RUN_ID_CHARACTERS: Final = 60
-
-Ints = npt.NDArray[np.int32]
-Chunk = tuple[int, tuple[bytes, bytes, bytes]]
-"""New manifest → its entries from one old one: ranks, lengths (int32) and the encoded entries themselves."""
 
 
 def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPrediction, summary: dict[str, str]) -> None:
@@ -156,33 +148,13 @@ def _empty_manifest(spark: SparkSession, java_table: Any, spec_id: int) -> Empty
     return empty
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What executors need to know; they read no settings."""
-
-    rule: TrimRule
-    empty: EmptyManifest
-    prefix: str
-    io_properties: dict[str, str]
-    compiled: bool
-
-    def open(self, path: str) -> tuple[Any, str]:
-        """The file system of a path, and the path in it."""
-        found: tuple[Any, str] = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
-        return found
-
-    def path(self, number: int) -> str:
-        """Where a new manifest goes. A task that runs twice writes the same bytes to the same place."""
-        return f"{self.prefix}-m{number}.avro"
-
-
 def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, staged: _Staged) -> list[bytes]:
     """Writes the new manifests; returns their descriptions."""
     replacement = prediction.replacement
     if not replacement.groups:
         return []
     manifests = [_manifest_file(row) for row in replacement.old.manifests.to_pylist()]
-    task = _Task(
+    task = Task(
         rule=prediction.rule,
         empty=_empty_manifest(spark, java_table, prediction.spec_id),
         prefix=staged.prefix,
@@ -195,9 +167,9 @@ def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, sta
     slices = max(-(-len(work) // _MANIFESTS_PER_TASK), min(len(work), _TASKS_PER_CORE * context.defaultParallelism))
     written: list[tuple[int, int]] = (
         context.parallelize(work, max(1, slices))
-        .flatMap(_encoder(task))
+        .flatMap(encoder(task))
         .partitionBy(len(replacement.groups), int)
-        .mapPartitions(_writer(task))
+        .mapPartitions(writer(task))
         .collect()
     )
     lengths = dict(written)
@@ -218,22 +190,7 @@ def _manifest_file(row: dict[str, Any]) -> ManifestFile:
     )
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the live entries of one old manifest go.
-
-    Attributes:
-        positions: of the entries, in the old manifest.
-        groups: the new manifest of each.
-        ranks: its place there.
-    """
-
-    positions: Ints
-    groups: Ints
-    ranks: Ints
-
-
-def _places(entries: pa.Table, groups: list[npt.NDArray[np.int64]] | Any) -> dict[int, _Places]:
+def _places(entries: pa.Table, groups: Sequence[Rows]) -> dict[int, Places]:
     """Where entries go, by the old manifest's ordinal."""
     order = np.concatenate(list(groups)) if len(groups) else np.array([], dtype=np.int64)
     sizes = np.array([len(group) for group in groups], dtype=np.int64)
@@ -245,52 +202,6 @@ def _places(entries: pa.Table, groups: list[npt.NDArray[np.int64]] | Any) -> dic
     found, starts = np.unique(ordinals[by_manifest], return_index=True)
     parts = np.split(by_manifest, starts[1:])
     return {
-        int(ordinal): _Places(positions[rows].astype(np.int32), group_of[rows], rank_of[rows])
+        int(ordinal): Places(positions[rows].astype(np.int32), group_of[rows], rank_of[rows])
         for ordinal, rows in zip(found, parts, strict=True)
     }
-
-
-def _encoder(task: _Task) -> Callable[[tuple[ManifestFile, _Places]], Iterator[Chunk]]:
-    """The first stage: one old manifest → its entries, by new manifest."""
-
-    def encode(work: tuple[ManifestFile, _Places]) -> Iterator[Chunk]:
-        manifest, places = work
-        filesystem, path = task.open(manifest.path)
-        source = read_avro(manifest.path, filesystem.cat_file(path))
-        new = transcode(manifest, source, task.empty.avro.schema, task.rule, compiled=task.compiled)
-        starts, ends = new.offsets[places.positions], new.offsets[places.positions + 1]
-        if not np.count_nonzero(new.offsets[1:] > new.offsets[:-1]) == np.count_nonzero(ends > starts) == len(starts):
-            raise WorkFailedError(f"{manifest.path} holds other live entries than were measured")
-        bounds = np.flatnonzero(np.diff(places.groups, prepend=-1, append=-1))
-        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            spans = zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True)
-            content = b"".join([new.content[start:end] for start, end in spans])
-            lengths = (ends - starts)[first:last].astype(np.int32)
-            yield int(places.groups[first]), (places.ranks[first:last].tobytes(), lengths.tobytes(), content)
-
-    return encode
-
-
-def _writer(task: _Task) -> Callable[[Iterator[Chunk]], Iterator[tuple[int, int]]]:
-    """The second stage: all chunks of a new manifest → its file; gives its number and size."""
-
-    def write(chunks: Iterator[Chunk]) -> Iterator[tuple[int, int]]:
-        by_group: dict[int, list[tuple[bytes, bytes, bytes]]] = defaultdict(list)
-        for group, chunk in chunks:
-            by_group[group].append(chunk)
-        for group, parts in by_group.items():
-            content = task.empty.filled(_in_order(parts))
-            filesystem, path = task.open(task.path(group))
-            filesystem.pipe_file(path, content)
-            yield group, len(content)
-
-    return write
-
-
-def _in_order(parts: list[tuple[bytes, bytes, bytes]]) -> Iterator[memoryview]:
-    ranks = np.concatenate([np.frombuffer(ranks, dtype=np.int32) for ranks, _, _ in parts])
-    lengths = np.concatenate([np.frombuffer(lengths, dtype=np.int32) for _, lengths, _ in parts]).astype(np.int64)
-    content = memoryview(b"".join([content for _, _, content in parts]))
-    ends = np.cumsum(lengths)
-    for place in np.argsort(ranks).tolist():
-        yield content[ends[place] - lengths[place] : ends[place]]

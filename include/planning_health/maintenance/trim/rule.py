@@ -6,11 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyiceberg.schema import Schema
-from pyiceberg.types import BinaryType, StringType
-
-from planning_health.planning.fewer_statistics import MetricsMode
-
 WHOLE: Final = -1
 """Stands for bounds that are kept as they are."""
 
@@ -47,11 +42,6 @@ class TrimRule:
 
     columns: Mapping[int, Kept]
 
-    @classmethod
-    def of(cls, modes: Mapping[int, MetricsMode], schema: Schema) -> TrimRule:
-        """The rule of these modes; only the bounds of strings and binaries are ever cut, as in Iceberg."""
-        return cls({field_id: _kept(mode, field_id, schema) for field_id, mode in modes.items() if mode.counts})
-
     def keep(self, statistic: str, field_id: int, value: Any) -> Any:
         """What is left of one statistic of one column; ``None``: nothing."""
         kept = self.columns.get(field_id)
@@ -62,15 +52,6 @@ class TrimRule:
     def with_bounds(self) -> Iterable[int]:
         """The columns that keep bounds."""
         return (field_id for field_id, kept in self.columns.items() if kept.length != NO_BOUNDS)
-
-
-def _kept(mode: MetricsMode, field_id: int, schema: Schema) -> Kept:
-    kind = schema.find_type(field_id) if field_id in schema.field_ids else None
-    if mode.length == NO_BOUNDS:
-        return Kept(NO_BOUNDS)
-    if mode.length is None or not isinstance(kind, StringType | BinaryType):
-        return Kept(WHOLE)
-    return Kept(mode.length, isinstance(kind, StringType))
 
 
 def shortened_text(raw: bytes, length: int, *, upper: bool) -> bytes | None:
