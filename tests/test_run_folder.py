@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.run_folder import RunFolder, read_bytes, run_key, write_bytes
+from planning_health.run_folder import RunFolder, paths_below, read_bytes, results_below, run_key, write_bytes
 
 ORDERS = TableName.parse("lake.sales.`Order-Items v1.5`")
 
@@ -77,3 +77,19 @@ def test_writing_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: 
     write_bytes(url, b"second")
     assert read_bytes(url) == b"second"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
+
+
+def test_a_home_whose_name_reads_like_a_pattern_is_searched_all_the_same(tmp_path: Path) -> None:
+    home = tmp_path / "h[1] *?"
+    folder = RunFolder(str(home), "cli", "r")
+    folder.write_result("conclusion", data=1)
+    RunFolder(str(tmp_path / "h1 xy"), "cli", "other").write_result("conclusion", data=2)
+    assert paths_below(str(home), "runs", "*", "*", "conclusion.json") == [folder.result_path("conclusion")]
+    assert [result.data for result in results_below(str(home), "runs", "cli", "*", "conclusion.json")] == [1]
+
+
+def test_a_damaged_result_is_passed_over_among_others(tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        RunFolder(str(tmp_path), "cli", run).write_result("conclusion", data=run)
+    (tmp_path / RunFolder(str(tmp_path), "cli", "a").result_path("conclusion")).write_text("{")
+    assert [result.data for result in results_below(str(tmp_path), "runs", "*", "*", "conclusion.json")] == ["b"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import math
 import posixpath
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -194,3 +196,26 @@ def read_result(home: str, path: str) -> ResultFile | None:
         return ResultFile.model_validate_json(content)
     except ValidationError as error:
         raise WorkFailedError(f"result file {path} cannot be read: {first_problem(error)}") from error
+
+
+def paths_below(home: str, *parts: str) -> list[str]:
+    """The files and folders below ``home`` that a pattern names, relative to it, sorted.
+
+    Args:
+        home: fsspec URL or absolute path; characters that a pattern would read otherwise stand for themselves.
+        parts: the pattern's parts; ``*`` stands for any name.
+    """
+    filesystem, root = fsspec.url_to_fs(home)
+    root = root.rstrip("/")
+    return sorted(posixpath.relpath(path, root) for path in filesystem.glob("/".join([glob.escape(root), *parts])))
+
+
+def results_below(home: str, *parts: str) -> Iterator[ResultFile]:
+    """The results that a pattern names; one that is damaged is passed over: its trouble must not cost the others."""
+    for path in paths_below(home, *parts):
+        try:
+            result = read_result(home, path)
+        except WorkFailedError:
+            continue
+        if result is not None:
+            yield result

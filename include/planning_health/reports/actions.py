@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-import fsspec
-
 from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.reports.effects import effect, effect_sentence
@@ -27,7 +25,7 @@ from planning_health.reports.wording import (
     visible,
     visible_lines,
 )
-from planning_health.run_folder import CLI_DAG_ID, read_result
+from planning_health.run_folder import CLI_DAG_ID, paths_below, read_result
 
 MAINTENANCE_DAGS: Final = ("table_maintenance", CLI_DAG_ID)
 KINDS: Final = ("action", "rollback")
@@ -64,14 +62,10 @@ def _time(text_: str) -> float:
 
 def _results(home: str) -> Iterator[tuple[ResultFile | None, ResultFile | None]]:
     """What each run did to each table, and its rollback; one of them can be missing."""
-    filesystem, root = fsspec.url_to_fs(home)
     for dag_id in MAINTENANCE_DAGS:
-        pattern = f"{root.rstrip('/')}/runs/{dag_id}/*/tables/*/*"
-        folders = {posixpath.dirname(path) for kind in KINDS for path in filesystem.glob(f"{pattern}/{kind}.json")}
-        for folder in sorted(folders):
-            taken, undone = (
-                _read(home, posixpath.relpath(f"{folder}/{kind}.json", root.rstrip("/"))) for kind in KINDS
-            )
+        paths = (paths_below(home, "runs", dag_id, "*", "tables", "*", "*", f"{kind}.json") for kind in KINDS)
+        for folder in sorted({posixpath.dirname(path) for found in paths for path in found}):
+            taken, undone = (_read(home, f"{folder}/{kind}.json") for kind in KINDS)
             yield taken, undone
 
 

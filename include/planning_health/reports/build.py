@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import posixpath
+import glob
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-import fsspec
 from pydantic import ValidationError
 
 import planning_health
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.reports.actions import actions_since, all_actions
 from planning_health.reports.changes import changes_since, improvements
@@ -45,7 +44,7 @@ from planning_health.reports.wording import (
     visible,
     week,
 )
-from planning_health.run_folder import RunFolder, read_bytes, read_result
+from planning_health.run_folder import RunFolder, read_bytes, results_below
 
 REPORT: Final = "report"
 """Kind of the run-level result that says where a run's report lies."""
@@ -233,19 +232,11 @@ def _pictures(home: str, results: TableResults, actions: Sequence[Action]) -> li
 
 def _other_pictures(home: str, table: TableName) -> dict[datetime, Mapping[str, Any]]:
     """The table's health in all runs that are kept, by time."""
-    filesystem, root = fsspec.url_to_fs(home)
-    root = root.rstrip("/")
-    found: dict[datetime, Mapping[str, Any]] = {}
-    for run in filesystem.glob(f"{root}/runs/*/*"):
-        path = f"{posixpath.relpath(run, root)}/tables/{table.catalog}/{table.path_segment}/health.json"
-        try:
-            result = read_result(home, path)
-        except WorkFailedError:
-            continue
-        moment = parse_time(result.created_at) if result and result.status == "ok" else None
-        if result and moment:
-            found[moment] = mapping(result.data)
-    return found
+    results = results_below(
+        home, "runs", "*", "*", "tables", glob.escape(table.catalog), table.path_segment, "health.json"
+    )
+    moments = ((parse_time(result.created_at), result) for result in results if result.status == "ok")
+    return {moment: mapping(result.data) for moment, result in moments if moment}
 
 
 def previous_report(run_folder: RunFolder, before: datetime | None) -> Report | None:
@@ -253,17 +244,11 @@ def previous_report(run_folder: RunFolder, before: datetime | None) -> Report | 
 
     ``None`` when there is none, or none that can be read.
     """
-    filesystem, root = fsspec.url_to_fs(run_folder.home)
-    root = root.rstrip("/")
     earlier: list[tuple[datetime, str]] = []
-    for path in filesystem.glob(f"{root}/runs/{run_folder.dag_id}/*/{REPORT}.json"):
-        try:
-            result = read_result(run_folder.home, posixpath.relpath(path, root))
-        except WorkFailedError:
-            continue
+    for result in results_below(run_folder.home, "runs", run_folder.dag_id, "*", f"{REPORT}.json"):
         measured = parse_time(text(_data(result).get("measured_at")))
         folder = text(_data(result).get("published"))
-        is_another = result is not None and result.run_id != run_folder.run_id
+        is_another = result.run_id != run_folder.run_id
         if is_another and measured and folder and (before is None or measured < before):
             earlier.append((measured, folder))
     reports = (

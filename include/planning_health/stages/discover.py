@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import posixpath
+import glob
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-import fsspec
-
 from planning_health.catalogs import discover_tables
 from planning_health.envelope import Envelope
-from planning_health.errors import InputError, WorkFailedError
+from planning_health.errors import InputError
 from planning_health.identifiers import TableName
-from planning_health.run_folder import RunFolder, read_result
+from planning_health.run_folder import RunFolder, results_below
 from planning_health.settings import SettingsDocument
 from planning_health.stages.run_record import remember_tables, start_run
 from planning_health.stages.table_stage import MEASUREMENT
@@ -81,14 +79,8 @@ def _not_due(settings: SettingsDocument, run_folder: RunFolder, tables: list[Tab
 
 def _last_measured(run_folder: RunFolder, table: TableName) -> datetime | None:
     """When a run of the same Dag measured the table last."""
-    filesystem, root = fsspec.url_to_fs(run_folder.home)
-    root = root.rstrip("/")
-    measured: list[datetime] = []
-    for path in filesystem.glob(f"{root}/runs/{run_folder.dag_id}/*/{run_folder.table_path(table)}/{MEASUREMENT}.json"):
-        try:
-            result = read_result(run_folder.home, posixpath.relpath(path, root))
-        except WorkFailedError:
-            continue
-        if result is not None and result.status == "ok":
-            measured.append(datetime.fromisoformat(result.created_at))
-    return max(measured, default=None)
+    folder = run_folder.table_path(table).split("/")
+    results = results_below(
+        run_folder.home, "runs", run_folder.dag_id, "*", *map(glob.escape, folder), f"{MEASUREMENT}.json"
+    )
+    return max((datetime.fromisoformat(item.created_at) for item in results if item.status == "ok"), default=None)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-import fsspec
 from pyiceberg.schema import Schema
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
-from planning_health.run_folder import read_bytes
+from planning_health.run_folder import paths_below, read_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +28,8 @@ class KnownColumns:
 
 def known_columns(home: str, table: TableName) -> KnownColumns | None:
     """The columns that the newest recording of a table holds; ``None`` before the first one."""
-    filesystem, root = fsspec.url_to_fs(f"{home.rstrip('/')}/runs")
-    pattern = f"{root.rstrip('/')}/*/*/tables/{table.catalog}/{table.path_segment}/metadata/table.json"
-    contents = (read_bytes(filesystem.unstrip_protocol(path)) for path in filesystem.glob(pattern))
+    folder = ("tables", glob.escape(table.catalog), table.path_segment, "metadata", "table.json")
+    contents = (read_bytes(f"{home.rstrip('/')}/{path}") for path in paths_below(home, "runs", "*", "*", *folder))
     found = [json.loads(content) for content in contents if content]
     newest = max(found, key=lambda document: str(document["measured_at"]), default=None)
     if newest is None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 
-import fsspec
-
 from planning_health.envelope import ResultFile
-from planning_health.errors import WorkFailedError
 from planning_health.pages.links import in_airflow, run_path
 from planning_health.reports import read_report
 from planning_health.reports.notification import Notification, failure_notification, report_notifications
-from planning_health.run_folder import RunFolder, read_result
+from planning_health.run_folder import RunFolder, results_below
 from planning_health.settings import SettingsDocument
 from planning_health.settings.models import NotificationRule
 from planning_health.stages.conclude import KIND as CONCLUSION
@@ -62,14 +58,10 @@ def failure_messages(
 
 def _conclusion_before(run_folder: RunFolder, own: ResultFile | None) -> ResultFile | None:
     """How the run of the same Dag ended that ended last before this one."""
-    filesystem, root = fsspec.url_to_fs(run_folder.home)
-    root = root.rstrip("/")
-    found: list[ResultFile] = []
-    for path in filesystem.glob(f"{root}/runs/{run_folder.dag_id}/*/{CONCLUSION}.json"):
-        try:
-            result = read_result(run_folder.home, posixpath.relpath(path, root))
-        except WorkFailedError:
-            continue
-        if result and result.run_id != run_folder.run_id and (own is None or result.created_at < own.created_at):
-            found.append(result)
-    return max(found, key=lambda result: result.created_at, default=None)
+    results = results_below(run_folder.home, "runs", run_folder.dag_id, "*", f"{CONCLUSION}.json")
+    earlier = (
+        result
+        for result in results
+        if result.run_id != run_folder.run_id and (own is None or result.created_at < own.created_at)
+    )
+    return max(earlier, key=lambda result: result.created_at, default=None)

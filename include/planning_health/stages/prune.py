@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import fsspec
 
 from planning_health.envelope import Envelope
 from planning_health.redaction import first_line
-from planning_health.run_folder import RunFolder, read_bytes, run_key
+from planning_health.run_folder import RunFolder, paths_below, read_bytes, run_key
 from planning_health.settings import SettingsDocument
-from planning_health.stages.report import LATEST
 
 logger = logging.getLogger(__name__)
 
@@ -42,19 +42,17 @@ def prune(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     The two newest runs of each Dag stay, this run too, and so does ``reports/latest``. A folder that is not a run of
     ours is left alone. What cannot be removed is tried again by the next run.
     """
-    filesystem, root = fsspec.url_to_fs(settings.home)
-    root = root.rstrip("/")
     cutoff = datetime.now(UTC) - timedelta(days=settings.retention.runs_days)
-    own = f"{root}/{run_folder.relative_path}"
-    old = [run for run in _removable(filesystem, root) if run.started_at < cutoff and run.path != own]
+    removable = _removable(settings.home)
+    old = [run for run in removable if run.started_at < cutoff and run.path != run_folder.relative_path]
     removed, failed = [], {}
     for run in old[:MOST_REMOVED]:
         try:
-            _remove(filesystem, root, run)
+            _remove(settings.home, run)
         except OSError as error:  # another process removes it too, or may and we may not
             failed[run.path] = first_line(error)
         else:
-            removed.append(posixpath.relpath(run.path, root))
+            removed.append(run.path)
     logger.info("removed %d runs that began before %s", len(removed), cutoff.date())
     return run_folder.write_result(
         KIND,
@@ -67,34 +65,34 @@ def prune(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
     )
 
 
-def _removable(filesystem: Any, root: str) -> list[_Run]:
+def _removable(home: str) -> list[_Run]:
     """All runs but the newest ones of each Dag, the oldest first."""
     by_dag: dict[str, list[_Run]] = defaultdict(list)
-    for run in _runs(filesystem, root):
+    for run in _runs(home):
         by_dag[run.dag_id].append(run)
     ordered = (sorted(runs, key=lambda run: run.started_at) for runs in by_dag.values())
     return sorted((run for runs in ordered for run in runs[:-KEPT]), key=lambda run: run.started_at)
 
 
-def _runs(filesystem: Any, root: str) -> Iterator[_Run]:
-    for path in filesystem.glob(f"{root}/runs/*/*/run.json"):
+def _runs(home: str) -> Iterator[_Run]:
+    for path in paths_below(home, "runs", "*", "*", "run.json"):
         folder = posixpath.dirname(path)
         try:
-            record = json.loads(read_bytes(filesystem.unstrip_protocol(path)) or b"null")
+            record = json.loads(read_bytes(f"{home.rstrip('/')}/{path}") or b"null")
             run = _Run(folder, str(record["dag_id"]), datetime.fromisoformat(record["started_at"]))
-            is_ours = folder.endswith(f"/runs/{run.dag_id}/{run_key(str(record['run_id']))}")
+            is_ours = folder == f"runs/{run.dag_id}/{run_key(str(record['run_id']))}"
         except (ValueError, TypeError, KeyError):
             continue
         if is_ours:
             yield run
 
 
-def _remove(filesystem: Any, root: str, run: _Run) -> None:
+def _remove(home: str, run: _Run) -> None:
     """The run's record goes last: a removal that breaks off is found again."""
-    for report in filesystem.glob(f"{root}/reports/*-{posixpath.basename(run.path)}"):
-        if not report.endswith(f"/{LATEST}"):
-            filesystem.rm(report, recursive=True)
-    for path in filesystem.ls(run.path, detail=False):
-        if posixpath.basename(path.rstrip("/")) != "run.json":
-            filesystem.rm(path, recursive=True)
-    filesystem.rm(run.path, recursive=True)
+    filesystem, root = fsspec.url_to_fs(home)
+    key = posixpath.basename(run.path)
+    published = re.compile(rf"reports/(\d{{4}}-W\d{{2}}|undated)-{re.escape(key)}")
+    reports = [path for path in paths_below(home, "reports", f"*-{key}") if published.fullmatch(path)]
+    parts = [path for path in paths_below(home, run.path, "*") if posixpath.basename(path) != "run.json"]
+    for path in [*reports, *parts, run.path]:
+        filesystem.rm(f"{root.rstrip('/')}/{path}", recursive=True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
 from datetime import timedelta
 from typing import Final
-
-import fsspec
 
 from planning_health.envelope import Envelope
 from planning_health.pages.links import in_airflow, run_report_path
@@ -14,7 +11,7 @@ from planning_health.pages.trend import remember
 from planning_health.reports import Report, build_report, read_report, render_html, render_mail, render_markdown
 from planning_health.reports.build import REPORT
 from planning_health.reports.wording import parse_time
-from planning_health.run_folder import CLI_DAG_ID, RunFolder, run_key, write_bytes
+from planning_health.run_folder import CLI_DAG_ID, RunFolder, paths_below, run_key, write_bytes
 from planning_health.settings import SettingsDocument
 
 KIND: Final = REPORT
@@ -93,9 +90,8 @@ def _is_newest(home: str, model: Report) -> bool:
 def published_folder(run_folder: RunFolder, model: Report) -> str:
     """``reports/<ISO week>-<run key>``; the folder of an earlier report of the same run is kept."""
     key = run_key(run_folder.run_id)
-    filesystem, root = fsspec.url_to_fs(f"{run_folder.home.rstrip('/')}/reports")
-    for path in sorted(filesystem.glob(f"{root.rstrip('/')}/*-{key}")):
-        return f"reports/{posixpath.basename(path.rstrip('/'))}"
+    if earlier := paths_below(run_folder.home, "reports", f"*-{key}"):
+        return earlier[0]
     moment = parse_time(model.measured_from) or parse_time(model.created_at)
     week = f"{moment:%G-W%V}" if moment else "undated"
     return f"reports/{week}-{key}"
