@@ -102,6 +102,8 @@ def test_the_report_tells_it_from_what_earlier_runs_left(tmp_path: Path) -> None
     assert orders.upkeep is not None
     assert orders.upkeep.measurements == 2
     assert "half of what the repair gained" in orders.upkeep.text.lower()
+    assert orders.upkeep.lost
+    assert model.improvements == []
     assert "Keeping it repaired" in render_html(model)
     assert "## Keeping it repaired" in render_markdown(model)
 

@@ -86,12 +86,12 @@ def _moved(old: TableReport, new: TableReport) -> Iterator[NumberChange]:
 
 
 def improvements(tables: Sequence[TableReport], changes: Changes) -> list[Improvement]:
-    """What got better: repairs that worked, better states, findings that are gone; one line a table."""
+    """What got better: repairs that worked and last, better states, findings that are gone; one line a table."""
     told: dict[str, list[str]] = {}
     anchors = {table.table: table.anchor for table in tables}
     for table in tables:
         for action in reversed(table.actions):
-            if action.succeeded:
+            if action.succeeded and not (table.upkeep and table.upkeep.lost):
                 told.setdefault(table.table, []).append(f"{action.title}: {action.summary}")
     for state in changes.states:
         if state.direction == "better":

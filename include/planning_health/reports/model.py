@@ -363,6 +363,11 @@ class Upkeep(_Part):
     cadence_days: int | None = None
     text: str
 
+    @property
+    def lost(self) -> bool:
+        """Whether half of what the repair gained is lost already."""
+        return self.cadence_days is not None and self.cadence_days <= self.days
+
 
 class TableReport(_Part):
     """Everything that the report says about one table."""
