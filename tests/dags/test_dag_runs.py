@@ -146,7 +146,7 @@ def test_the_unmeasured_table_is_skipped_with_its_reason_and_stops_no_other(week
 
 def test_the_weekly_report_is_published(weekly: Run) -> None:
     latest = Path(weekly.folder.home, "reports", "latest")
-    assert {file.name for file in latest.iterdir()} == {"index.html", "report.md", "report.json"}
+    assert {file.name for file in latest.iterdir()} == {"index.html", "mail.html", "report.md", "report.json"}
     text = (latest / "report.md").read_text()
     assert "Late Events" in text
     assert "broken" in text
