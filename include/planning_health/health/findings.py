@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 
@@ -101,6 +101,31 @@ class Assessment:
         lines = [f"{_file_name(self.picture.paths[ordinal])} ({note(ordinal)})" for ordinal in shown]
         more = len(ordinals) - len(shown)
         return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
+
+
+class Texts(TypedDict):
+    """What a finding says."""
+
+    title: str
+    evidence: str
+    explanation: str
+    recommendation: str
+
+
+Rule = Callable[[Assessment], Iterator[Finding]]
+
+
+def _when_raised(signal: str, rule: str) -> Callable[[Callable[[Assessment], Texts]], Rule]:
+    """A rule that finds something as soon as its signal is raised: the function only says what."""
+
+    def decorate(texts: Callable[[Assessment], Texts]) -> Rule:
+        def apply(a: Assessment) -> Iterator[Finding]:
+            if a.raised(signal):
+                yield a.finding(rule, signal, **texts(a))
+
+        return apply
+
+    return decorate
 
 
 def all_findings(assessment: Assessment) -> list[Finding]:
@@ -263,13 +288,10 @@ def _delete_files(a: Assessment) -> Iterator[Finding]:
     )
 
 
-def _dangling(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("dangling_delete_ratio"):
-        return
+@_when_raised("dangling_delete_ratio", "dangling_deletes")
+def _dangling(a: Assessment) -> Texts:
     deletes = a.measures.deletes
-    yield a.finding(
-        "dangling_deletes",
-        "dangling_delete_ratio",
+    return Texts(
         title=f"{deletes.dangling:,} of {deletes.files:,} delete files apply to nothing any more",
         evidence=(
             f"{deletes.dangling:,} delete files have no live data file of their partition that is old enough, or "
@@ -283,14 +305,11 @@ def _dangling(a: Assessment) -> Iterator[Finding]:
     )
 
 
-def _zero_live(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("zero_live_manifests"):
-        return
+@_when_raised("zero_live_manifests", "zero_live_manifests")
+def _zero_live(a: Assessment) -> Texts:
     zero = a.measures.integrity.zero_live
     entries = a.picture.manifests.entries
-    yield a.finding(
-        "zero_live_manifests",
-        "zero_live_manifests",
+    return Texts(
         title=f"{_counted(len(zero), 'manifest has', 'manifests have')} no live entry left",
         evidence=f"{a.manifests(zero, lambda ordinal: f'{entries[ordinal]} DELETED entries')}.",
         explanation="They record what the last commit removed. Scans pass them over, but the manifest list names them.",
@@ -322,14 +341,11 @@ def _too_many(a: Assessment) -> Iterator[Finding]:
         )
 
 
-def _large(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("largest_manifest_to_target"):
-        return
+@_when_raised("largest_manifest_to_target", "large_manifest")
+def _large(a: Assessment) -> Texts:
     lengths = a.picture.manifests.length
     largest = np.argsort(-lengths, kind="stable")[:1]
-    yield a.finding(
-        "large_manifest",
-        "largest_manifest_to_target",
+    return Texts(
         title=f"The largest manifest is {_number(a.signal('largest_manifest_to_target').value)} times the target size",
         evidence=f"{a.manifests(largest, lambda ordinal: f'{lengths[ordinal]:,} bytes')}.",
         explanation="One thread reads and decodes a manifest, so that a large one decides how long planning takes.",
@@ -337,16 +353,13 @@ def _large(a: Assessment) -> Iterator[Finding]:
     )
 
 
-def _statistics(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("statistics_bytes_per_file"):
-        return
+@_when_raised("statistics_bytes_per_file", "heavy_statistics")
+def _statistics(a: Assessment) -> Texts:
     columns = a.measures.columns
     costly = ", ".join(
         f"{item.column} ({_number(item.bytes)})" for item in columns.by_column[: a.thresholds.list_length]
     )
-    yield a.finding(
-        "heavy_statistics",
-        "statistics_bytes_per_file",
+    return Texts(
         title=f"Statistics of {len(columns.by_column)} columns take {_number(columns.bytes_per_file)} bytes a file",
         evidence=f"{_share(columns.share)} of the uncompressed metadata. Costliest columns in bytes: {costly}.",
         explanation="Bounds and counts of columns that no query filters by are read and decoded in each planning.",
@@ -361,14 +374,11 @@ def _share(value: float | None) -> str:
     return "Not measured" if value is None else f"{value:.0%}"
 
 
-def _missing_bounds(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("filter_columns_without_bounds"):
-        return
+@_when_raised("filter_columns_without_bounds", "filter_columns_without_bounds")
+def _missing_bounds(a: Assessment) -> Texts:
     missing = [item.column for item in a.measures.columns.filter_coverage if item.share == 0]
     without = a.measures.columns.columns_without or []
-    yield a.finding(
-        "filter_columns_without_bounds",
-        "filter_columns_without_bounds",
+    return Texts(
         title=f"Queries filter by {_counted(len(missing), 'column', 'columns')} without bounds",
         evidence=(
             f"No live file has bounds of {', '.join(missing)}; "
@@ -405,12 +415,9 @@ def _excess_files(a: Assessment) -> Iterator[Finding]:
     yield found
 
 
-def _skew(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("file_size_skew"):
-        return
-    yield a.finding(
-        "skewed_files",
-        "file_size_skew",
+@_when_raised("file_size_skew", "skewed_files")
+def _skew(a: Assessment) -> Texts:
+    return Texts(
         title=f"The largest data file is {_number(a.measures.files.skew)} times the mean",
         evidence=f"{a.measures.files.files:,} files, {a.measures.files.bytes:,} bytes.",
         explanation="Work is assigned by files; unequal ones leave some workers busy when others are done.",
@@ -418,12 +425,9 @@ def _skew(a: Assessment) -> Iterator[Finding]:
     )
 
 
-def _snapshots(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("snapshots"):
-        return
-    yield a.finding(
-        "many_snapshots",
-        "snapshots",
+@_when_raised("snapshots", "many_snapshots")
+def _snapshots(a: Assessment) -> Texts:
+    return Texts(
         title=f"{_number(a.signal('snapshots').value)} snapshots are kept",
         evidence="Counted in the table's metadata file.",
         explanation="Each query and each commit reads the whole metadata file first, and it grows with every snapshot.",
@@ -445,17 +449,14 @@ def _metadata_ratio(a: Assessment) -> Iterator[Finding]:
     )
 
 
-def _wrong_lengths(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("wrong_manifest_lengths"):
-        return
+@_when_raised("wrong_manifest_lengths", "wrong_manifest_lengths")
+def _wrong_lengths(a: Assessment) -> Texts:
     manifests = a.picture.manifests
     named = a.manifests(
         a.measures.integrity.wrong_lengths,
         lambda ordinal: f"listed {manifests.length[ordinal]:,}, file {manifests.file_size[ordinal]:,} bytes",
     )
-    yield a.finding(
-        "wrong_manifest_lengths",
-        "wrong_manifest_lengths",
+    return Texts(
         title="Manifests are not as long as the manifest list says",
         evidence=f"{named}.",
         explanation="Some readers trust the listed length and skip the entries behind it without an error.",
@@ -486,12 +487,9 @@ def _summaries(a: Assessment) -> Iterator[Finding]:
         )
 
 
-def _duplicates(a: Assessment) -> Iterator[Finding]:
-    if not a.raised("duplicate_data_files"):
-        return
-    yield a.finding(
-        "duplicate_data_files",
-        "duplicate_data_files",
+@_when_raised("duplicate_data_files", "duplicate_data_files")
+def _duplicates(a: Assessment) -> Texts:
+    return Texts(
         title=f"{_number(a.signal('duplicate_data_files').value)} entries name a data file a second time",
         evidence="Counted over the live entries of all data manifests.",
         explanation="A file that is listed twice is read twice: queries return its rows twice.",
@@ -521,7 +519,7 @@ def _not_rewritable(a: Assessment) -> Iterator[Finding]:
             )
 
 
-_RULES: Final[tuple[Callable[[Assessment], Iterator[Finding]], ...]] = (
+_RULES: Final[tuple[Rule, ...]] = (
     _wrong_lengths,
     _summaries,
     _duplicates,
