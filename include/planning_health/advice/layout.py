@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import permutations
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from planning_health.maintenance.prediction import (
     target_size,
 )
 from planning_health.maintenance.proposals import WORTHWHILE, used_specs
+from planning_health.metadata.manifest_encoding import EntrySamples
 from planning_health.metadata.model import DATA, DELETES, PlanningMetadata
 from planning_health.planning.scan import ScanPlanner
 
@@ -40,7 +41,7 @@ compression), and for each manifest of the list (measured by ``benchmarks/layout
 
 SMALLEST_TARGET: Final = 64 * 1024
 LARGEST_TARGET: Final = 32 * 1024 * 1024
-MOST_MANIFESTS: Final = 5_000
+MOST_MANIFESTS: Final = 2_000
 """No candidate makes more of them: every reader of every snapshot reads the whole list."""
 MOST_FILTERS: Final = 200
 """Distinct filters that are planned for each candidate, the most frequent ones."""
@@ -90,7 +91,7 @@ class Layout:
     Attributes:
         target_bytes: the size that manifests aim at; ``sort_by`` the partition fields that they are clustered by, none
             for all fields in their order.
-        manifests: how many there will be; ``metadata_bytes`` their sizes, summed.
+        manifests: how many there will be; ``metadata_bytes`` about their sizes, summed.
         planning_ms: predicted planning time of an observed scan, on average; ``opened`` the manifests that it opens.
         next_append_ms: the same after the next append, which may merge manifests.
     """
@@ -161,6 +162,7 @@ def advise_layout(
     """
     if not filters or not _rewritable(metadata):
         return None
+    metadata = replace(metadata, samples=EntrySamples())  # sizes by proportion: the price needs no real compression
     pricing = _Pricing(metadata, filters[:MOST_FILTERS], price or PlanningPrice.of(metadata))
     own = target_size(metadata.info.properties)
     now = pricing.layout(metadata, own, ())

@@ -38,7 +38,7 @@ HEALTH = "health"
 NOTABLE_MS: Final = 10.0
 """Milliseconds of planning that another layout must save a query: Iceberg's parallel planning waits in such steps."""
 
-MOST_FILES_LAID_OUT: Final = 200_000
+MOST_FILES_LAID_OUT: Final = 100_000
 """Larger tables get layout advice only from ``planning-health advise-layout``: it predicts many rewrites."""
 
 
