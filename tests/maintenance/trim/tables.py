@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -51,6 +52,7 @@ PREDICATES = {
     "place.lat": ["place.lat = 7"],
     "place.name": ["place.name LIKE 'a%'"],
 }
+ALL_PREDICATES = [text for texts in PREDICATES.values() for text in texts]
 
 
 @dataclass(frozen=True)
@@ -93,19 +95,18 @@ class Table:
 
     def matching_files(self) -> dict[str, set[str]]:
         """Of each predicate the files that hold rows for it."""
-        texts = [text for column in PREDICATES.values() for text in column]
-        found = ", ".join(f"max(coalesce({text}, false)) AS p{number}" for number, text in enumerate(texts))
+        found = ", ".join(f"max(coalesce({text}, false)) AS p{number}" for number, text in enumerate(ALL_PREDICATES))
         rows = self.sql(f"SELECT _file, {found} FROM {{t}} GROUP BY _file")
-        return {text: {row[0] for row in rows if row[number + 1]} for number, text in enumerate(texts)}
+        return {text: {row[0] for row in rows if row[number + 1]} for number, text in enumerate(ALL_PREDICATES)}
 
-    def planned_files(self) -> dict[str, set[str]]:
+    def planned_files(self, texts: Iterable[str] = ALL_PREDICATES) -> dict[str, set[str]]:
         """Of each predicate the files that Iceberg plans to read."""
         jvm: Any = self.spark._jvm
         java = self.java()
         converter = jvm.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
         new_list = jvm.org.apache.iceberg.relocated.com.google.common.collect.Lists.newArrayList
         planned: dict[str, set[str]] = {}
-        for text in (text for column in PREDICATES.values() for text in column):
+        for text in texts:
             resolved = converter.collectResolvedSparkExpression(self.spark._jsparkSession, self.name.sql, text)
             tasks = java.newScan().filter(converter.convertToIcebergExpression(resolved)).planFiles()
             planned[text] = {task.file().location() for task in new_list(tasks)}

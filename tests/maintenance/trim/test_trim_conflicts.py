@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tests.planning.shapes import SCHEMA, spec_of
 from planning_health.errors import WorkFailedError
 from planning_health.maintenance.rewrite import (
     CommitStateUnknownError,
+    ConflictError,
     RewriteOutcome,
     RewriteTask,
     rewrite_manifests,
@@ -169,17 +171,24 @@ def test_a_commit_that_landed_although_its_answer_was_lost_is_found(
     assert table.live_paths() == sorted(table.paths)
 
 
-def test_a_manifest_that_cannot_be_read_ends_the_work_and_leaves_nothing(spark: SparkSession) -> None:
-    table = Table(spark, "damaged")
+@pytest.mark.parametrize(
+    ("damage", "failure", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:3000]), WorkFailedError, "is not a readable Avro file"),
+        (lambda path: path.unlink(), ConflictError, "a manifest is missing"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_ends_the_work_and_leaves_nothing(
+    spark: SparkSession, damage: Callable[[Path], Any], failure: type[Exception], message: str
+) -> None:
+    table = Table(spark, f"damaged_{failure.__name__}")
     for _ in range(3):
         table.append(merge=False)
     table.java.refresh()
     measured = table.java.record()
     prediction = predict_trim(measured, 0, 1 << 20, (), trim_rule(measured, PROPERTIES))
     path = Path(measured.manifests["path"][1].as_py().removeprefix("file:"))
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
-    with pytest.raises(WorkFailedError, match="not a readable Avro file"):
+    damage(path)
+    with pytest.raises(failure, match=message):
         rewrite.trim_manifests(spark, table.java.java, prediction, RewriteTask(table.java.name, 0, (), "x").summary())
     assert table.staged() == set()

@@ -34,18 +34,14 @@ PREDICATES = 20
 TARGET = 9_000
 TRIMMED = (
     "changed_columns",
-    "days",
     "deletion_vectors",
     "evolved_first_version",
     "first_version",
     "global_deletes",
     "identities",
     "nanoseconds",
-    "nested_source",
-    "position_deletes",
     "truncated",
     "unpartitioned",
-    "years_and_hours",
 )
 MODES = ("none", "counts", "full", "truncate(1)", "truncate(2)", "truncate(16)")
 

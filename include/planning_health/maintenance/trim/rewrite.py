@@ -62,9 +62,9 @@ def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPredict
     staged = _Staged(java_table, summary[RUN_ID_PROPERTY])
     try:
         made = _write(spark, java_table, prediction, staged)
-    except BaseException:
+    except BaseException as error:
         staged.remove()
-        raise
+        raise _failure(error) or error from error
     try:
         _commit(spark, java_table, old, made, summary)
     except Exception as error:
@@ -73,6 +73,14 @@ def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPredict
         raise
     if _copies_manifests(java_table):
         staged.remove()
+
+
+def _failure(error: BaseException) -> WorkFailedError | None:
+    """What an executor told, out of Spark's report of it; a manifest that is gone was replaced by somebody."""
+    if (missing := re.search(r"FileNotFoundError: (.+)", str(error))) is not None:
+        return ConflictError(f"a manifest is missing: {missing[1]}")
+    told = re.search(r"planning_health\.errors\.\w+: (.+)", str(error))
+    return WorkFailedError(told[1]) if told is not None else None
 
 
 def _replaced(java_table: Any, prediction: TrimPrediction) -> list[Any]:
