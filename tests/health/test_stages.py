@@ -10,7 +10,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import DateType
 from tests.health.builder import DELETED, Entry, TableBuilder
 
-from planning_health.errors import InputError
 from planning_health.health.history import read_history
 from planning_health.identifiers import TableName
 from planning_health.metadata import save
@@ -111,15 +110,6 @@ def test_a_table_that_was_not_measured_is_skipped_with_the_reason(
 ) -> None:
     envelope = diagnose(settings, run_folder, BROKEN)
     assert (envelope.status, envelope.reason) == ("skipped", f"not measured: {REASON}")
-
-
-def test_an_unknown_threshold_is_bad_input(settings: SettingsDocument, run_folder: RunFolder) -> None:
-    rule = {"match": "*", "thresholds": {"nonsense": {"warning": 1, "critical": 2}}}
-    wrong = SettingsDocument.model_validate(settings.model_dump() | {"tables": [rule]})
-    with pytest.raises(InputError, match="unknown signal 'nonsense'"):
-        diagnose(wrong, run_folder, SOUND)
-    with pytest.raises(InputError, match="unknown signal 'nonsense'"):
-        validate(wrong, run_folder)
 
 
 def test_history_holds_signals_queries_and_unmeasured_tables(settings: SettingsDocument, run_folder: RunFolder) -> None:

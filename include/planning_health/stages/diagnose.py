@@ -34,9 +34,6 @@ def diagnose(settings: SettingsDocument, run_folder: RunFolder, table: TableName
     """Writes the table's ``health`` result: signals, findings, the two lists, the six steps.
 
     The planning result of the same run is read when it is there already.
-
-    Raises:
-        InputError: when the settings name an unknown threshold for the table.
     """
     thresholds = resolve_thresholds(settings.rule_for(table))
     planning = run_folder.read_result("planning", table)

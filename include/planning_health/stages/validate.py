@@ -26,9 +26,6 @@ def validate(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
 
     A table whose integrity suite fails is marked ``blocking``; so is one whose recording cannot be read. The health
     suite never blocks.
-
-    Raises:
-        InputError: when the settings name an unknown threshold.
         WorkFailedError: when Great Expectations is not installed.
     """
     measured = [table for table in run_folder.tables() if _was_measured(run_folder, table)]
