@@ -26,6 +26,8 @@ def validate(settings: SettingsDocument, run_folder: RunFolder) -> Envelope:
 
     A table whose integrity suite fails is marked ``blocking``; so is one whose recording cannot be read. The health
     suite never blocks.
+
+    Raises:
         WorkFailedError: when Great Expectations is not installed.
     """
     measured = [table for table in run_folder.tables() if _was_measured(run_folder, table)]
