@@ -98,6 +98,8 @@ def test_a_tables_page_shows_before_and_after_of_its_repair_and_leads_to_the_run
     assert "Before, 23 Nov 2026 06:02: 42 of 42 manifests" in text
     assert "After, 30 Nov 2026 06:02: 1 of 6 manifests" in text
     assert "done and checked" in text
+    assert "Before, predicted and after" in text
+    assert "To go back, while this is still the newest snapshot" in text
     assert "/dags/table_maintenance/runs/manual__2026-11-26T09%3A30%3A00%2B00%3A00" in text
     assert "Overlap depth: from 28.3 manifests to 1 manifest since 23 Nov 2026" in text
     assert "Metadata bytes by column" in text
