@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from planning_health.pages.charts import METADATA, OVERLAP, samples, spark_text, sparkline
 from planning_health.pages.store import Moment, Trends
-from planning_health.reports.model import STATE_ORDER, Action, Number, Summary
+from planning_health.reports.model import STATE_ORDER, Action, Number
 from planning_health.reports.wording import visible
 
 PAGE_SIZE: Final = 100
@@ -98,11 +98,6 @@ def index(trends: Trends, query: Query) -> Index:
         pages=pages,
         counts=counts,
     )
-
-
-def newest_summary(trends: Trends) -> Summary | None:
-    """The headline of the newest weekly run."""
-    return trends.newest_week.summary if trends.newest_week else None
 
 
 def _row(name: str, newest: Moment, trends: Trends) -> Row:
