@@ -212,6 +212,8 @@ class Action:
             result.rollback = self._rollback_command()
         except Exception as lookup:  # the catalog may be what failed
             logger.warning("whether %s can be rolled back is not known: %s", self.table, describe(lookup))
+            if not self.request.dry_run and any(step.step != "guard" for step in result.log.steps):
+                result.reason = f"{error}; the table cannot be asked what has landed: run it again under the same id"
 
     def _lease(self) -> AbstractContextManager[None]:
         if self.request.dry_run:

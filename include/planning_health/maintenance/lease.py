@@ -168,14 +168,22 @@ def _parsed(content: bytes) -> dict[str, Any]:
 
 def _is_abandoned(url: str, current: dict[str, Any]) -> bool:
     try:
-        last = datetime.fromisoformat(current["heartbeat"]) if current else _modified(url)
-        if datetime.now(UTC) - last > STALE_AFTER:
+        if datetime.now(UTC) - _last_sign_of_life(url, current) > STALE_AFTER:
             return True
     except (KeyError, TypeError, ValueError, NotImplementedError):
         return True
     except FileNotFoundError:
         return False
     return bool(current) and current.get("host") == socket.gethostname() and not _runs(current.get("pid"))
+
+
+def _last_sign_of_life(url: str, current: dict[str, Any]) -> datetime:
+    """By the holder's clock; by the store's where the holder's is far ahead, or the lease cannot be read."""
+    if current:
+        heartbeat = datetime.fromisoformat(current["heartbeat"])
+        if heartbeat - datetime.now(UTC) <= STALE_AFTER:
+            return heartbeat
+    return _modified(url)
 
 
 def _modified(url: str) -> datetime:

@@ -17,7 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
 
-from planning_health.metadata.model import DATA, DELETED, DELETES, EXISTING, MANIFESTS_SCHEMA, PlanningMetadata
+from planning_health.metadata.model import (
+    DATA,
+    DELETED,
+    DELETES,
+    EXISTING,
+    MANIFESTS_SCHEMA,
+    PlanningMetadata,
+    TableInfo,
+)
 from planning_health.metadata.single_values import decode_array
 
 Rows = npt.NDArray[np.int64]
@@ -162,7 +170,7 @@ def _manifest_row(old: OldManifests, entries: pa.Table, ordinal: int) -> dict[st
         "added_rows_count": 0,
         "existing_rows_count": pc.sum(entries["record_count"]).as_py(),
         "deleted_rows_count": 0,
-        "partitions": _summaries(old, entries),
+        "partitions": partition_summaries(old.metadata.info, old.spec, entries),
         "entries_added": 0,
         "entries_existing": len(entries),
         "entries_deleted": 0,
@@ -180,10 +188,11 @@ def _scaled_statistics(old: pa.Table, share: float) -> list[dict[str, int]]:
     return [{"field_id": field_id, "bytes": round(count * share)} for field_id, count in sorted(total.items())]
 
 
-def _summaries(old: OldManifests, entries: pa.Table) -> list[dict[str, Any]]:
+def partition_summaries(info: TableInfo, spec: PartitionSpec, entries: pa.Table) -> list[dict[str, Any]]:
+    """What a manifest of these entries says of their partition values, field by field."""
     return [
         _summary(partition_values(entries, position), field_type)
-        for position, field_type in enumerate(old.metadata.info.partition_types(old.spec))
+        for position, field_type in enumerate(info.partition_types(spec))
     ]
 
 
@@ -200,6 +209,8 @@ def _summary(raw: pa.Array, field_type: Any) -> dict[str, Any]:
     not_nan[known] = values[known] == values[known]
     rows = np.flatnonzero(not_nan)
     order = rows[np.argsort(values[rows], kind="stable")]
+    if values.dtype.kind == "f":  # Iceberg has -0.0 before 0.0
+        order = rows[np.lexsort((~np.signbit(values[rows]), values[rows]))]
     return {
         "contains_null": bool(raw.null_count),
         "contains_nan": bool((known & ~not_nan).any()),

@@ -29,7 +29,7 @@ from planning_health.maintenance.properties import (
 )
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.trim.metrics_config import trim_rule
-from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim
+from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim, unreadable_partition
 from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.workload import Opened, Workload
 from planning_health.metadata import PlanningMetadata
@@ -114,6 +114,8 @@ def decide_trim(
 ) -> SpecDecision:
     """Whether entries of one spec carry more statistics than the table's metrics properties say, or will say."""
     refusal = spec_refusal(metadata, spec_id) or _sort_refusal(metadata, spec_id, request.sort_by)
+    if not refusal and (field := unreadable_partition(metadata, spec_id)) is not None:
+        refusal = f"cannot trim spec {spec_id}: a value of partition field {field!r} cannot be read"
     if refusal:
         return SpecDecision(spec_id, metadata, None, False, refusal, refused=True)
     prediction = predict_trim(
@@ -281,6 +283,30 @@ def rewrite_proposal(
             "target_manifest_bytes": request.target_manifest_bytes,
         },
     }
+
+
+def trim_proposals(metadata: PlanningMetadata, asked: MaintenanceRequest, workload: Workload) -> list[dict[str, Any]]:
+    """Trims that pay beside what is asked, by the metrics properties that are set or asked for.
+
+    Raises:
+        InputError: when the properties do not fit the table.
+    """
+    actions = ["set_properties"] * asked.sets_properties + ["trim_statistics"]
+    request = asked.model_copy(update={"actions": actions})
+    found: list[dict[str, Any]] = []
+    for decision in decide_specs(metadata, request, workload):
+        if decision.prediction is None or _bytes_of(decision.prediction.metadata) > _bytes_of(decision.base) * (
+            1 - WORTHWHILE
+        ):
+            continue
+        proposal = rewrite_proposal(request, decision, workload, [item["title"] for item in found])
+        properties = request.model_dump(include={"metrics_default", "metrics_columns"}) if asked.sets_properties else {}
+        found.append(proposal | {"params": proposal["params"] | properties | {"actions": actions}})
+    return found
+
+
+def _bytes_of(metadata: PlanningMetadata) -> int:
+    return layout_of(metadata).metadata_bytes
 
 
 def _rewrite_risk(metadata: PlanningMetadata, note: str, earlier: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from planning_health.progress import progress
+from planning_health.redaction import redact
 
 
 @dataclass
@@ -45,7 +46,7 @@ class StepLog:
             yield current
         except Exception as error:
             current.status = "failed"
-            current.reason = str(error) or type(error).__name__
+            current.reason = redact(str(error)) or type(error).__name__
             raise
         finally:
             current.seconds = round(time.perf_counter() - started, 3)

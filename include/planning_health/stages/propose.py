@@ -20,6 +20,7 @@ from planning_health.maintenance.proposals import (
     headline_of,
     property_proposal,
     rewrite_proposal,
+    trim_proposals,
 )
 from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
@@ -27,7 +28,7 @@ from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
-from planning_health.stages.observed_workload import recorded_observations, workload_of
+from planning_health.stages.observed_workload import known_queries, recorded_observations, workload_of
 from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import Outcome, run_table_stage
 
@@ -57,7 +58,7 @@ def propose(
     asked = request or MaintenanceRequest()
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        workload = Workload.of(metadata, queries)
+        workload = Workload.of(metadata, known_queries(run_folder, metadata, queries))
         proposals, reasons, effect = _requested(metadata, asked, workload)
         if request is None and diagnosed and not any(item["answers"] for item in by_urgency(proposals, findings)):
             reasons = [f"no finding asks for it ({item['why']})" for item in proposals] + reasons
@@ -115,8 +116,8 @@ def _advised(
     plan.
     """
     advised: list[dict[str, Any] | None] = []
-    if not asked.sets_properties and any(str(item["id"]).startswith("heavy_statistics") for item in findings):
-        advised.append(_statistics(metadata, observed, workload))
+    if any(str(item["id"]).startswith("heavy_statistics") for item in findings):
+        advised += _statistics(metadata, asked, observed, workload)
     laid_out = asked.target_manifest_bytes is not None or asked.sort_by or asked.spec_id is not None
     if not laid_out and len(metadata.data_files) <= MOST_FILES_LAID_OUT:
         layout = advise_layout(metadata, observed.filters)
@@ -125,9 +126,13 @@ def _advised(
     return [proposal for proposal in advised if proposal is not None]
 
 
-def _statistics(metadata: PlanningMetadata, observed: ObservedWorkload, workload: Workload) -> dict[str, Any] | None:
-    advice = advise_metrics(metadata, observed)
+def _statistics(
+    metadata: PlanningMetadata, asked: MaintenanceRequest, observed: ObservedWorkload, workload: Workload
+) -> list[dict[str, Any] | None]:
+    """The advised modes with a trim to them; where nothing is advised, a trim to the modes set or asked for."""
     try:
-        return statistics_proposal(metadata, advice, workload) if advice else None
+        advice = None if asked.sets_properties else advise_metrics(metadata, observed)
+        advised = statistics_proposal(metadata, advice, workload) if advice else None
+        return [advised] if advised or asked.trims else [*trim_proposals(metadata, asked, workload)]
     except InputError:  # the table's own properties are in disorder: nothing can be set unasked
-        return None
+        return []

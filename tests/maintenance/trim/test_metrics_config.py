@@ -12,6 +12,7 @@ from pyiceberg.transforms import parse_transform
 from pyiceberg.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType
 
 from planning_health.maintenance.trim.metrics_config import effective_modes
+from planning_health.maintenance.trim.rule import Kept
 from planning_health.planning.fewer_statistics import MetricsMode
 
 if TYPE_CHECKING:
@@ -75,6 +76,17 @@ def test_modes_are_those_of_iceberg(spark: SparkSession) -> None:
         expected = of_java(spark, schema, properties, sorted_by)
         found = effective_modes(schema, properties, sorted_by)
         assert {i: mode for i, mode in found.items() if i in schema.field_ids} == expected, (properties, sorted_by)
+
+
+@pytest.mark.spark
+def test_text_bounds_are_cut_as_iceberg_cuts_them(spark: SparkSession) -> None:
+    util: Any = spark._jvm.org.apache.iceberg.util.UnicodeUtil  # type: ignore[union-attr]
+    for text in ("abcdef", "aé\ud7ffz", "a\U0010ffffz", "\U0010ffff\U0010ffffz", "😀😁😂", "", "ab\x7fc"):
+        for length in (1, 2, 3):
+            kept, raw = Kept(length, text=True), text.encode()
+            upper = util.truncateStringMax(text, length)
+            assert kept.bound(raw, upper=False) == util.truncateStringMin(text, length).encode()
+            assert kept.bound(raw, upper=True) == (None if upper is None else upper.encode())
 
 
 def test_stored_row_ids_follow_the_default() -> None:

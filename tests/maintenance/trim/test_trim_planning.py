@@ -10,7 +10,7 @@ import pytest
 from tests.planning.java_tables import JavaTable
 from tests.planning.oracle import JavaPlanner, simulated
 from tests.planning.random_predicates import PredicateMaker
-from tests.planning.shapes import SHAPES
+from tests.planning.shapes import SCHEMA, SHAPES, fill, spec_of
 
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.java_table import RUN_ID_PROPERTY
@@ -134,6 +134,22 @@ def test_a_trim_is_as_predicted_and_iceberg_plans_no_less(
         if referenced(predicate) <= whole:
             assert again[text].keys() - nulls == planned[text].keys() - nulls, predicate
         assert simulated(ScanPlanner(before).plan(predicate)).files == again[text]
+
+
+@pytest.mark.parametrize(
+    ("codec", "written"), [("zstd", "zstandard"), ("uncompressed", "null"), ("snappy", "deflate"), ("gzip", "deflate")]
+)
+def test_manifests_have_the_codec_of_the_tables_own_commits_where_it_can_be_written(
+    spark: SparkSession, codec: str, written: str
+) -> None:
+    properties = {"write.manifest.compression-codec": codec}
+    table = JavaTable(spark, f"lake.{NAMESPACE}.codec_{codec}", SCHEMA, spec_of((8, "day")), **properties)
+    fill(table, seed=3, commits=2)
+    before = table.record()
+    planned = plans(table, {"all": ALWAYS_TRUE})
+    trim(table, 0, before, trim_rule(before, {"write.metadata.metrics.default": "counts"}))
+    assert set(table.record().manifests["codec"].to_pylist()) == {written}
+    assert plans(table, {"all": ALWAYS_TRUE}) == planned
 
 
 def test_a_uuid_partition_is_refused(spark: SparkSession) -> None:

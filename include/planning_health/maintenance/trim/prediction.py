@@ -16,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from planning_health.maintenance.predicted_state import Replacement, predicted_state
+from planning_health.maintenance.predicted_state import Replacement, partition_values, predicted_state
 from planning_health.maintenance.prediction import Rewrite, RewritePrediction
 from planning_health.maintenance.trim.rule import WHOLE, TrimRule
 from planning_health.metadata.manifest_encoding import SampledManifest
 from planning_health.metadata.model import DATA, MANIFESTS_SCHEMA, PlanningMetadata
+from planning_health.metadata.single_values import decode_array
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,18 @@ def predict_trim(
         removed_bytes=removed,
         old_bytes=_bytes_of(metadata, rewrite.old.manifests["path"]),
     )
+
+
+def unreadable_partition(metadata: PlanningMetadata, spec_id: int) -> str | None:
+    """The first partition field of a spec with a value that is none of its type, which no summary can cover."""
+    spec, files = metadata.info.specs[spec_id], metadata.data_files
+    mine = files.filter(pc.equal(files["spec_id"], spec_id)).combine_chunks()
+    for position, kind in enumerate(metadata.info.partition_types(spec)):
+        raw = partition_values(mine, position)
+        known = decode_array(raw, kind)[1].sum() if kind is not None else 0
+        if known != len(raw) - raw.null_count:
+            return spec.fields[position].name
+    return None
 
 
 def _bytes_of(metadata: PlanningMetadata, paths: pa.ChunkedArray) -> int:

@@ -10,25 +10,22 @@ import logging
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
 
 from planning_health.errors import WorkFailedError
-from planning_health.maintenance.java_table import RUN_ID_PROPERTY
 from planning_health.maintenance.predicted_state import Rows
 from planning_health.maintenance.rewrite import ConflictError
 from planning_health.maintenance.trim.executors import Places, Task, encoder, writer
 from planning_health.maintenance.trim.manifest_file import EmptyManifest, described
 from planning_health.maintenance.trim.prediction import TrimPrediction
+from planning_health.maintenance.trim.staged import Staged
 from planning_health.metadata.java_errors import causes
 from planning_health.metadata.manifest_encoding import CODECS
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.manifest_reader import COMPILED_FROM_BYTES
-from planning_health.metadata.storage_options import storage_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,13 +36,13 @@ _COMPRESSION_PROPERTY: Final = "write.manifest.compression-codec"
 _INHERITANCE_PROPERTY: Final = "compatibility.snapshot-id-inheritance.enabled"
 _MANIFESTS_PER_TASK: Final = 16
 _TASKS_PER_CORE: Final = 2
-_RUN_ID_CHARACTERS: Final = 60
 
 
 def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPrediction, summary: dict[str, str]) -> None:
     """Writes the predicted manifests and commits them in place of the old ones.
 
-    What was written is removed when it is certain that the commit does not stand, and left where that is unknown.
+    What was written is removed when it is certain that the commit does not stand, and left where that is unknown; the
+    run's next commit removes it then.
 
     Args:
         spark: the session.
@@ -59,7 +56,7 @@ def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPredict
         Exception: py4j's, when Iceberg refuses the commit.
     """
     old = _replaced(java_table, prediction)
-    staged = _Staged(java_table, summary[RUN_ID_PROPERTY])
+    staged = Staged(java_table, summary)
     try:
         made = _write(spark, java_table, prediction, staged)
     except BaseException as error:
@@ -68,11 +65,12 @@ def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPredict
     try:
         _commit(spark, java_table, old, made, summary)
     except Exception as error:
-        if any(_is_cleanable(spark, java) for java in causes(error)):
+        if any(_is_cleanable(spark, java) for java in causes(error)) and not staged.has_landed():
             staged.remove()
         raise
     if _copies_manifests(java_table):
         staged.remove()
+    staged.remove_earlier()
 
 
 def _failure(error: BaseException) -> WorkFailedError | None:
@@ -93,24 +91,6 @@ def _replaced(java_table: Any, prediction: TrimPrediction) -> list[Any]:
             f"{len(wanted) - len(found)} of {len(wanted)} manifests have been replaced since they were measured"
         )
     return found
-
-
-class _Staged:
-    """The files of one attempt: all begin with a prefix that no other attempt has."""
-
-    def __init__(self, java_table: Any, run_id: str) -> None:
-        run = re.sub(r"[^A-Za-z0-9_.-]", "_", run_id)[:_RUN_ID_CHARACTERS]
-        self.prefix = str(java_table.operations().metadataFileLocation(f"trim-{run}-{uuid4()}"))
-        self.io_properties = dict(java_table.io().properties())
-
-    def remove(self) -> None:
-        """Removes them; what cannot be removed is named in the log."""
-        filesystem, prefix = fsspec.url_to_fs(self.prefix, **storage_options(self.prefix, self.io_properties))
-        for path in filesystem.glob(f"{prefix}-m*.avro"):
-            try:
-                filesystem.rm_file(path)
-            except OSError as error:
-                logger.warning("%s could not be removed: %s", path, error.strerror or type(error).__name__)
 
 
 def _is_cleanable(spark: SparkSession, java: Any) -> bool:
@@ -156,7 +136,7 @@ def _empty_manifest(spark: SparkSession, java_table: Any, spec_id: int) -> Empty
     return empty
 
 
-def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, staged: _Staged) -> list[bytes]:
+def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, staged: Staged) -> list[bytes]:
     """Writes the new manifests; returns their descriptions."""
     replacement = prediction.replacement
     if not replacement.groups:

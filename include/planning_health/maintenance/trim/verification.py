@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from planning_health.maintenance.predicted_state import partition_summaries
 from planning_health.maintenance.trim.prediction import trimmed_files
 from planning_health.maintenance.trim.rule import WHOLE, TrimRule
 from planning_health.maintenance.verification import (
@@ -101,17 +102,21 @@ def _manifests(before: PlanningMetadata, after: PlanningMetadata, spec_id: int) 
     kept = {path for path, row in earlier.items() if (row["partition_spec_id"], row["content"]) != (spec_id, DATA)}
     others = {path for path, row in later.items() if (row["partition_spec_id"], row["content"]) != (spec_id, DATA)}
     lowest = lowest_sequence_numbers(after.data_files)
-    inexact = [
-        path
-        for path, row in later.items()
-        if path not in earlier and row["min_sequence_number"] != lowest.get(row["ordinal"])
-    ]
+    new = [row for path, row in later.items() if path not in earlier]
+    inexact = [row["path"] for row in new if row["min_sequence_number"] != lowest.get(row["ordinal"])]
+    misplaced = [row["path"] for row in new if row["partitions"] != _summaries(after, row, spec_id)]
     return [
         equal("other manifests are the same files", len(others & kept), len(kept | others)),
         none("new manifests with an inexact minimum sequence number", inexact),
+        none("new manifests with other partition summaries than their entries", misplaced),
     ]
 
 
+def _summaries(metadata: PlanningMetadata, row: dict[str, Any], spec_id: int) -> list[dict[str, Any]]:
+    mine = metadata.data_files.filter(pc.equal(metadata.data_files["manifest_ordinal"], row["ordinal"]))
+    return partition_summaries(metadata.info, metadata.info.specs[spec_id], mine.combine_chunks())
+
+
 def _rows(metadata: PlanningMetadata) -> dict[str, dict[str, Any]]:
-    columns = ["path", "ordinal", "content", "partition_spec_id", "min_sequence_number"]
+    columns = ["path", "ordinal", "content", "partition_spec_id", "min_sequence_number", "partitions"]
     return {row["path"]: row for row in metadata.manifests.select(columns).to_pylist()}
