@@ -15,6 +15,7 @@ from pyiceberg.types import DoubleType, FloatType
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.planning.expressions import (
+    BoundPredicate,
     Expression,
     ReferenceResolver,
     UnboundPredicate,
@@ -214,7 +215,9 @@ class _Resolver:
         ref = self._resolve(leaf.name)
         floating = isinstance(ref.type, FloatType | DoubleType)
         literals = tuple(_as_double(value) if floating else value for value in leaf.literals)
-        bind_predicate(leaf.op, ref, literals)  # refuses what does not fit the column
+        bound = bind_predicate(leaf.op, ref, literals)  # refuses what does not fit the column
+        if isinstance(bound, BoundPredicate):  # the same value is the same, whatever its source writes it as
+            return UnboundPredicate(bound.op, self._name(leaf.name), bound.literals)
         return UnboundPredicate(leaf.op, self._name(leaf.name), literals)
 
 

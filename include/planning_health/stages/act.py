@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planning_health.advice.observed import observed_columns
 from planning_health.envelope import Envelope, Headline
 from planning_health.errors import NotMeasurableError
 from planning_health.identifiers import TableName
@@ -13,6 +14,8 @@ from planning_health.metadata import PlanningMetadata, load
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.measure import queried_columns
+from planning_health.stages.observed_workload import known_queries, recorded_observations
+from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import MEASUREMENT
 
 if TYPE_CHECKING:
@@ -33,16 +36,17 @@ def act(
     Started again under the same run id it rewrites nothing twice. The envelope's status is ``failed`` with the reason
     when the state is ``refused``, ``conflict``, ``failed`` or ``verification_failed``.
     """
-    rule = settings.rule_for(table)
+    measured, queries = _measured(run_folder, table), configured_queries(settings, table)
+    observed = recorded_observations(run_folder)
     action = Action(
         settings,
         run_folder,
         table,
         request,
         spark,
-        queries=rule.queries if rule else [],
-        queried=queried_columns(settings, table),
-        measured=_measured(run_folder, table),
+        queries=known_queries(run_folder, measured, queries) if measured else queries,
+        queried=queried_columns(settings, table) | observed_columns(table, observed),
+        measured=measured,
     )
     result = action.run()
     before, after = result.before, result.after

@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from planning_health.advice.event_log import read_event_logs
+from planning_health.advice.filter_sql import filter_sql
 from planning_health.advice.observed import SETTINGS, Observation, ObservedWorkload, observe
 from planning_health.advice.scan_reports import read_scan_reports
 from planning_health.errors import InputError
@@ -25,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 OBSERVED: Final = "observed"
 """Kind of the run's result file with what the settings' event logs and scan reports tell."""
+
+MOST_OBSERVED: Final = 20
+"""Observed filters that maintenance predicts one by one; advice takes all of them."""
 
 
 def record_observations(settings: SettingsDocument, run_folder: RunFolder) -> list[Observation]:
@@ -82,6 +87,22 @@ def workload_of(
     info = metadata.info
     now = datetime.fromisoformat(info.measured_at)
     return observe(info.name, info.schema, [*_configured(metadata, queries, now), *observed])
+
+
+def known_queries(run_folder: RunFolder, metadata: PlanningMetadata, configured: Sequence[Query]) -> list[Query]:
+    """The configured queries, and the most frequent of the run's observed filters as queries.
+
+    A filter that Spark SQL has no words for is left out.
+    """
+    observed = workload_of(metadata, recorded_observations(run_folder), configured).filters
+    queries = list(configured)
+    for item in [item for item in observed if SETTINGS not in item.sources][:MOST_OBSERVED]:
+        with suppress(InputError):
+            where = filter_sql(item.expression, metadata.info.schema)
+            queries.append(
+                Query(name=f"observed {len(queries) - len(configured) + 1}", where=where, weight=item.weight)
+            )
+    return queries
 
 
 def _configured(metadata: PlanningMetadata, queries: Sequence[Query], now: datetime) -> Iterable[Observation]:
