@@ -21,11 +21,13 @@ from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata, save
 from planning_health.metadata.model import files_schema
 from planning_health.metadata.store import delete_files_recorded
+from planning_health.pages.maintenance_form import form_values
 from planning_health.planning.predicates import parse_where
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
 from planning_health.stages.advise_layout import advise_layout_step, layout_document
 from planning_health.stages.advise_metrics import advise_metrics_step, metrics_document
+from planning_health.stages.forms import maintenance_request
 from planning_health.stages.observed_workload import known_queries, workload_of
 from planning_health.stages.propose import propose
 from planning_health.stages.table_stage import MEASUREMENT
@@ -154,6 +156,9 @@ def test_heavy_statistics_are_answered_by_the_advised_modes_and_a_trim(
     request = MaintenanceRequest.model_validate(advised["params"])
     assert (request.actions, request.metrics_default) == (["set_properties", "trim_statistics"], "none")
     assert request.metrics_columns == {"d": "full"}
+    form = form_values(str(TABLE), advised["params"], dry_run=True, approval=True)
+    assert form["metrics_columns"] == ["d = full"]
+    assert maintenance_request(form) == (TABLE, request)
     assert "1 of 5 columns (d full)" in advised["why"]
 
 
