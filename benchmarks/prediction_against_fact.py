@@ -49,7 +49,9 @@ table is recorded again. Each cell is **before / predicted / real**; manifests a
   manifests are even, and where the cuts fall is known beforehand. Called by hand, `rewrite_manifests` cuts by a sample:
   Spark draws some 300 entries for each new manifest (`spark.sql.execution.rangeExchange.sampleSizePerPartition`, 100 by
   default, times three), so that a manifest's size has a standard deviation of about 1/√300, 6 %. Such a rewrite of the
-  benchmark's table is shown as well: all manifests together are as predicted, a single one need not be.
+  benchmark's table is shown as well: all manifests together are as predicted, a single one need not be, and a predicate
+  next to a cut may open one manifest more or fewer, which is twice or half the bytes where it opens one or two. Which
+  entries are drawn depends on numbers that only the Spark session knows: that rewrite cannot be predicted more closely.
 - The model of how rows spread over the files of another spec is stated in `planning/respec.py` and
   `planning/drawn_bounds.py`. Its metadata bytes take new entries for as large as today's, so that they are rough where
   the new files have few rows; no tolerance is set for them. The benchmark's table has no data that could be rewritten.

@@ -135,7 +135,7 @@ def rewrite_manifests(
 def even_cuts(spark: SparkSession) -> Iterator[None]:
     """Meanwhile, Spark cuts the entries into ranges by all of them, not by a sample of a few hundred.
 
-    By Spark's default of 100 a new manifest may be a fifth larger or smaller than the others, by chance.
+    By Spark's default of 100 a new manifest is by chance some percent, at times a sixth, larger or smaller than meant.
     """
     before = spark.conf.get(SAMPLE_SIZE)
     spark.conf.set(SAMPLE_SIZE, SAMPLED_ENTRIES)
