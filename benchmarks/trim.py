@@ -87,7 +87,8 @@ class Table:
         self._commit(replace(prediction, replacement=dealt, metadata=predicted_state(metadata, [dealt])), SCATTERED)
 
     def _commit(self, prediction: TrimPrediction, run_id: str | None = None) -> None:
-        trim_manifests(self.spark, self.java, prediction, {RUN_ID_PROPERTY: run_id or f"benchmark-{uuid.uuid4()}"})
+        task = RewriteTask(self.shape.name, 0, (), run_id or f"benchmark-{uuid.uuid4()}")
+        trim_manifests(self.spark, self.java, prediction, task.summary())
 
     def plan(self, metadata: PlanningMetadata) -> dict[str, tuple[float, int]]:
         """Each query's warm seconds, a median in the faster of Java's two ways, and the files that it reads."""

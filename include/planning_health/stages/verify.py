@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.envelope import Envelope
 from planning_health.identifiers import TableName
-from planning_health.maintenance.verification import compare_snapshots
+from planning_health.maintenance.java_table import ACTION_PROPERTY, SPEC_ID_PROPERTY, TRIM
+from planning_health.maintenance.trim.metrics_config import trim_rule
+from planning_health.maintenance.trim.verification import compare_trimmed
+from planning_health.maintenance.verification import VerificationReport, compare_snapshots
 from planning_health.metadata import PlanningMetadata, SnapshotChoice, load, record_with_pyiceberg
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
@@ -58,7 +61,7 @@ def verify(
         return load(folder)
 
     before, after = record("before", against), record("after", snapshot or SnapshotChoice())
-    report = compare_snapshots(before, after)
+    report = _compared(before, after)
     return run_folder.write_result(
         KIND,
         table=table,
@@ -73,3 +76,17 @@ def verify(
         },
         data=report.as_json(),
     )
+
+
+def _compared(before: PlanningMetadata, after: PlanningMetadata) -> VerificationReport:
+    """A trim and the snapshot right before it are compared by what the metrics properties leave."""
+    snapshot = after.info.snapshot
+    summary = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary else {}
+    if (
+        snapshot is None
+        or snapshot.parent_snapshot_id != before.info.snapshot_id
+        or summary.get(ACTION_PROPERTY) != TRIM
+    ):
+        return compare_snapshots(before, after)
+    rule = trim_rule(before, after.info.properties)
+    return compare_trimmed(before, after, int(summary[SPEC_ID_PROPERTY]), rule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -101,17 +101,22 @@ class Table:
 
     def planned_files(self, texts: Iterable[str] = ALL_PREDICATES) -> dict[str, set[str]]:
         """Of each predicate the files that Iceberg plans to read."""
+        planned = self.planned(self.expressions(texts))
+        return {text: {task.file().location() for task in tasks} for text, tasks in planned.items()}
+
+    def expressions(self, texts: Iterable[str]) -> dict[str, Any]:
+        """The predicates as Iceberg's expressions."""
         jvm: Any = self.spark._jvm
-        java = self.java()
         converter = jvm.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
-        new_list = jvm.org.apache.iceberg.relocated.com.google.common.collect.Lists.newArrayList
-        planned: dict[str, set[str]] = {}
-        for text in texts:
-            resolved = converter.collectResolvedSparkExpression(self.spark._jsparkSession, self.name.sql, text)
-            tasks = java.newScan().filter(converter.convertToIcebergExpression(resolved)).planFiles()
-            planned[text] = {task.file().location() for task in new_list(tasks)}
-            tasks.close()
-        return planned
+        session, name = self.spark._jsparkSession, self.name.sql
+        resolved = {text: converter.collectResolvedSparkExpression(session, name, text) for text in texts}
+        return {text: converter.convertToIcebergExpression(found) for text, found in resolved.items()}
+
+    def planned(self, expressions: Mapping[str, Any]) -> dict[str, Any]:
+        """Of each expression the scan tasks, as Java lists."""
+        jvm: Any = self.spark._jvm
+        java, new_list = self.java(), jvm.org.apache.iceberg.relocated.com.google.common.collect.Lists.newArrayList
+        return {text: new_list(java.newScan().filter(item).planFiles()) for text, item in expressions.items()}
 
     def run(self) -> RunFolder:
         return RunFolder(self.settings.home, "table_maintenance", f"manual__{uuid4()}")

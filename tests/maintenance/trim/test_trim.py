@@ -15,7 +15,9 @@ from tests.planning.java_tables import JavaTable
 
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.metadata import SnapshotChoice
 from planning_health.stages.rollback import rollback
+from planning_health.stages.verify import verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,6 +166,9 @@ def test_a_trim_is_undone_done_again_and_then_has_nothing_to_do(
     again = table.act(trim())
     assert again["state"] == "done"
     snapshot = table.snapshot_id()
+    parent = SnapshotChoice(snapshot_id=int(table.java().currentSnapshot().parentId()))
+    compared = verify(settings, table.run(), table.name, parent, spark=spark)
+    assert compared.status == "ok", compared.reason
     idle = table.act(MaintenanceRequest(actions=["trim_statistics"], dry_run=False))
     assert (idle["state"], table.snapshot_id()) == ("no_op", snapshot)
     assert "no entry carries more statistics" in idle["reason"]

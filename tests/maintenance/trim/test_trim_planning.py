@@ -13,8 +13,8 @@ from tests.planning.random_predicates import PredicateMaker
 from tests.planning.shapes import SCHEMA, SHAPES, fill, spec_of
 
 from planning_health.maintenance.guards import spec_refusal
-from planning_health.maintenance.java_table import RUN_ID_PROPERTY
 from planning_health.maintenance.proposals import used_specs
+from planning_health.maintenance.rewrite import RewriteTask
 from planning_health.maintenance.trim import rewrite
 from planning_health.maintenance.trim.metrics_config import trim_rule
 from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim
@@ -59,7 +59,7 @@ def random_properties(table: JavaTable, rng: random.Random) -> dict[str, str]:
 
 def trim(table: JavaTable, spec_id: int, before: PlanningMetadata, rule: TrimRule) -> TrimPrediction:
     prediction = predict_trim(before, spec_id, TARGET, (), rule)
-    rewrite.trim_manifests(table.spark, table.java, prediction, {RUN_ID_PROPERTY: "test"})
+    rewrite.trim_manifests(table.spark, table.java, prediction, RewriteTask(table.name, spec_id, (), "test").summary())
     table.refresh()
     return prediction
 
