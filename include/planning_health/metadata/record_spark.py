@@ -134,7 +134,7 @@ def _open_catalog(spark: SparkSession, catalog: str) -> None:
         if "CatalogNotFound" in reasons[0]:
             raise InputError(f"catalog {catalog!r} is not configured in this Spark session") from error
         hint = "; is the package that has it among spark.packages?" if _lacks_a_class(reasons) else ""
-        cause = first_line(Exception(reasons[-1]))
+        cause = first_line(Exception(" ".join(reasons[-1].split())))  # Iceberg names a missing class below the first line
         raise InputError(f"catalog {catalog!r} cannot be opened by Spark: {cause}{hint}") from error
 
 
@@ -178,8 +178,9 @@ class _RecordTask:
                 content: bytes = filesystem.cat_file(inner)
             except FileNotFoundError as error:
                 raise NotMeasurableError(f"{path} is missing") from error
-            except OSError as error:
-                raise NotMeasurableError(f"{path} cannot be read ({error.strerror or type(error).__name__})") from error
+            except Exception as error:  # each store's library has its own, and not all are OSError
+                told = getattr(error, "strerror", None) or f"{type(error).__name__}: {first_line(error)}"
+                raise NotMeasurableError(f"{path} cannot be read ({told})") from error
             return content
 
         return read
