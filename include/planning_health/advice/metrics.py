@@ -293,12 +293,15 @@ class _Advisor:
         return any(bound.null_count < len(bound) for bound in self._bounds(field_id))
 
     def _longest_bound(self, field_id: int) -> int:
-        text = isinstance(self.schema.find_type(field_id), StringType)
-        lengths = (
-            pc.max(pc.utf8_length(bound.cast(pa.string())) if text else pc.binary_length(bound)).as_py()
-            for bound in self._bounds(field_id)
-        )
-        return max((length or 0 for length in lengths), default=0)
+        """Characters of the longest bound; bytes of binary ones, and of those that are no text."""
+        lengths = []
+        for bound in self._bounds(field_id):
+            try:
+                text = bound.cast(pa.string()) if isinstance(self.schema.find_type(field_id), StringType) else None
+            except pa.ArrowInvalid:
+                text = None
+            lengths.append(pc.max(pc.binary_length(bound) if text is None else pc.utf8_length(text)).as_py() or 0)
+        return max(lengths, default=0)
 
     @cached_property
     def _now(self) -> dict[Expression, int]:
