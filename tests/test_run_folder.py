@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import stat
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from pydantic import ValidationError
 
 from planning_health.envelope import Envelope
@@ -77,6 +80,26 @@ def test_writing_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: 
     write_bytes(url, b"second")
     assert read_bytes(url) == b"second"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
+
+
+def test_nobody_else_sees_what_is_recorded(tmp_path: Path) -> None:
+    write_bytes(str(tmp_path / "home" / "runs" / "cli" / "result.json"), b"{}")
+    made = [tmp_path / "home", tmp_path / "home" / "runs", tmp_path / "home" / "runs" / "cli"]
+    assert [stat.S_IMODE(folder.stat().st_mode) & 0o027 for folder in made] == [0, 0, 0]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = str(tmp_path / "file")
+    write_bytes(url, b"first")
+
+    def pipe_file(_: object, path: str, value: bytes) -> None:
+        Path(path).write_bytes(value[:2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(LocalFileSystem, "pipe_file", pipe_file)
+    with pytest.raises(WorkFailedError, match="file cannot be written: No space left on device"):
+        write_bytes(url, b"second")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"first"}
 
 
 def test_a_home_whose_name_reads_like_a_pattern_is_searched_all_the_same(tmp_path: Path) -> None:

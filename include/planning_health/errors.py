@@ -31,8 +31,8 @@ class NotMeasurableError(WorkFailedError):
 
 
 def _hides_a_value(where: tuple[int | str, ...]) -> bool:
-    """Whether a value at this place may be a secret: a catalog's properties, or a key that says so."""
-    return "catalogs" in where or any("secret" in str(part) for part in where)
+    """Whether a value at this place may be a secret: a catalog's properties, Spark's conf, or a key that says so."""
+    return bool({"catalogs", "conf"} & set(where)) or any("secret" in str(part) for part in where)
 
 
 def first_problem(error: ValidationError) -> str:

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import fsspec
@@ -23,6 +24,7 @@ from planning_health.identifiers import TableName
 from planning_health.redaction import first_line, redact
 
 CLI_DAG_ID: Final = "cli"
+FOLDER_MODE: Final = 0o750
 
 
 def run_key(run_id: str) -> str:
@@ -40,18 +42,33 @@ def write_bytes(url: str, content: bytes) -> None:
     """
     try:
         filesystem, path = fsspec.url_to_fs(url)
-        filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
         if "file" not in _protocols(filesystem):
+            filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
             filesystem.pipe_file(path, content)  # object stores publish a put as a whole
             return
+        _make_folder(Path(path).parent)
         temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
-        filesystem.pipe_file(temporary, content)
-        filesystem.mv(temporary, path)
+        try:
+            filesystem.pipe_file(temporary, content)
+            filesystem.mv(temporary, path)
+        except OSError:
+            Path(temporary).unlink(missing_ok=True)
+            raise
     except OSError as error:
         kind = WorkFailedError if error.errno == errno.ENOSPC else InputError
         raise kind(f"{url} cannot be written: {error.strerror or first_line(error)}") from error
     except (ValueError, ImportError) as error:  # an unknown protocol, or one whose package is not installed
         raise InputError(f"{url} cannot be written: {first_line(error)}") from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Makes a folder and those above it that are missing; others than owner and group see nothing of them.
+
+    What is recorded there holds bounds of columns: values of the tables.
+    """
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
 def read_bytes(url: str) -> bytes | None:

@@ -10,11 +10,6 @@ from planning_health.errors import InputError
 from planning_health.redaction import remember_secret
 from planning_health.settings.models import CatalogDefinition, SecretReference, SettingsDocument
 
-_SECRET_KEY: Final = re.compile(
-    r"(password|credential|secret|secret-access-key|(^|[._-])token|account[._-]key|connection-string)$", re.IGNORECASE
-)
-"""Property keys whose values are secrets: the last part of Iceberg's own keys."""
-
 _UNSAFE: Final = re.compile(r"[^A-Z0-9]")
 
 
@@ -34,9 +29,6 @@ def definition(settings: SettingsDocument, catalog: str) -> CatalogDefinition:
 
 def properties(settings: SettingsDocument, catalog: str) -> dict[str, str]:
     """The catalog's properties in Iceberg's keys, without secrets."""
-    for key in definition(settings, catalog).properties:
-        if _SECRET_KEY.search(key):
-            raise InputError(f"catalog {catalog!r}: {key} is a secret: expected it under `secrets`, not `properties`")
     return {
         key: value.replace("${home}", settings.home) for key, value in definition(settings, catalog).properties.items()
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_REDACTION: Final = "(?i)secret|password|token|access[.]?key|credential|jdbc[.]user"
+_REDACTION: Final = "(?i)secret|password|token|(access|account)[._-]?key|credential|connection[._-]?string|jdbc[.]user"
 
 
 def spark_conf(settings: SettingsDocument) -> dict[str, str]:

@@ -23,6 +23,13 @@ MOST_RANKED: Final = 10_000_000
 MOST_DAYS: Final = 36_500
 _CRON: Final = r"^(@(hourly|daily|weekly|monthly|quarterly|yearly)|(\S+\s+){4}\S+)$"
 _SECRET_ARGUMENT: Final = re.compile(r"(?i)password|secret|token|api_?key|webhook")
+_SECRET_KEY: Final = re.compile(
+    r"(?i)(password|credential|secret|secret[._-](access-)?key|(^|[._-])token|account[._-]key([.][\w.]+)?|connection-string)$"
+)
+"""Property keys whose values are secrets: the last part of Iceberg's and Spark's own keys."""
+_SECRET_IN_ADDRESS: Final = re.compile(
+    r"(?i)://[^/@\s:]+:[^/@\s]+@|[?&;](password|[\w.-]*(secret|token|signature|sig))="
+)
 
 
 def _no_switch(value: Any) -> Any:
@@ -91,6 +98,16 @@ class CatalogDefinition(_Model):
             return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
         return value
 
+    @field_validator("properties")
+    @classmethod
+    def _hold_no_secret(cls, properties: dict[str, str]) -> dict[str, str]:
+        for key, value in properties.items():
+            if _SECRET_KEY.search(key):
+                raise ValueError(f"{key} is a secret: expected it under `secrets`, not `properties`")
+            if _SECRET_IN_ADDRESS.search(value):
+                raise ValueError(f"{key} is an address with a secret in it: expected that under `secrets`")
+        return properties
+
     @model_validator(mode="after")
     def _has_a_type(self) -> CatalogDefinition:
         if not {"type", "catalog-impl"} & self.properties.keys():
@@ -110,6 +127,14 @@ class SparkSettings(_Model):
     py_files: str | None = None
     archives: str | None = None
     history_url: str | None = Field(default=None, pattern=r"^https?://")
+
+    @field_validator("conf")
+    @classmethod
+    def _hold_no_secret(cls, conf: dict[str, str]) -> dict[str, str]:
+        for key, value in conf.items():
+            if _SECRET_KEY.search(key) and not value.startswith("${env:"):
+                raise ValueError(f"{key} is a secret: expected ${{env:NAME}}, the environment variable that holds it")
+        return conf
 
 
 class Threshold(_Model):
