@@ -134,7 +134,7 @@ def _open_catalog(spark: SparkSession, catalog: str) -> None:
         if "CatalogNotFound" in reasons[0]:
             raise InputError(f"catalog {catalog!r} is not configured in this Spark session") from error
         hint = "; is the package that has it among spark.packages?" if _lacks_a_class(reasons) else ""
-        cause = first_line(Exception(" ".join(reasons[-1].split())))  # Iceberg names a missing class below the first line
+        cause = first_line(Exception(" ".join(reasons[-1].split())))  # a missing class is named below the first line
         raise InputError(f"catalog {catalog!r} cannot be opened by Spark: {cause}{hint}") from error
 
 
