@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -77,9 +78,9 @@ def test_without_a_schedule_only_requests_start_the_weekly_dag(monkeypatch: pyte
     assert type(bag.dags["planning_health_weekly"].timetable).__name__ == "AssetTriggeredTimetable"
 
 
-def test_numbers_are_attached_to_asset_events_and_handed_to_airflows_metrics() -> None:
+def test_numbers_are_attached_to_asset_events_and_handed_to_airflows_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder()
-    stats.initialize(factory=lambda: recorder, export_legacy_names=False)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(sys.modules[stats.gauge.__module__], "_backend", recorder)
     events = {REQUEST: SimpleNamespace(extra=None)}
     context: Any = {
         "dag_run": SimpleNamespace(dag_id="planning_health_weekly"),
@@ -94,10 +95,7 @@ def test_numbers_are_attached_to_asset_events_and_handed_to_airflows_metrics() -
         headline={"manifests": 42, "delete_files": None},
         path="p",
     )
-    try:
-        planning_run.announce(context, envelope.model_dump())
-    finally:
-        stats.initialize(factory=stats.Stats, export_legacy_names=False)
+    planning_run.announce(context, envelope.model_dump())
     assert recorder.gauges == {("planning_health.health.manifests", "lake.a.b"): 42}
     assert events[REQUEST].extra == {
         "run_id": "r",
