@@ -11,7 +11,7 @@ from planning_health.progress import listening, progress
 
 
 def test_progress_is_logged_and_told_to_the_listener_while_it_listens(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "planning_health")
     told: list[tuple[str, int, int]] = []
     with listening(lambda *what: told.append(what)):
         progress("measured lake.a.b: ok", 3, 14)
@@ -21,7 +21,7 @@ def test_progress_is_logged_and_told_to_the_listener_while_it_listens(caplog: py
 
 
 def test_each_step_of_an_action_is_told_when_it_begins_and_ends(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "planning_health")
     steps = StepLog()
     with steps.step("rewrite_manifests"):
         pass

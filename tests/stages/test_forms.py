@@ -126,7 +126,7 @@ def test_an_unknown_column_is_refused_by_the_newest_measurement(
 def test_columns_of_a_table_that_was_never_measured_are_left_to_spark(
     settings: SettingsDocument, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "planning_health")
     what_if_settings(
         settings.model_copy(update={"home": str(tmp_path)}), {"table": "lake.sales.orders", "predicates": ["a = 1"]}
     )
