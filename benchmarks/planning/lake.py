@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import shutil
 import struct
 import uuid
@@ -14,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fastavro
 from benchmarks.planning.manifests import Column, Manifest, manifest, table_columns
 
 from planning_health.catalogs import TableName, spark_session
+from planning_health.maintenance.trim.manifest_file import described
 from planning_health.metadata.record_spark import load_java_table
 from planning_health.settings import SettingsDocument
 
@@ -35,15 +33,21 @@ SQL_TYPES = {
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a table is."""
+    """How large a table is; with ``buckets`` it is partitioned by days and by buckets of ``l00``, else by days."""
 
     files: int
     columns: int
     manifests: int
+    buckets: int = 0
 
     @property
     def name(self) -> TableName:
-        return TableName("bench", ("planning",), f"files_{self.files}_columns_{self.columns}")
+        buckets = f"_buckets_{self.buckets}" if self.buckets else ""
+        return TableName("bench", ("planning",), f"files_{self.files}_columns_{self.columns}{buckets}")
+
+    @property
+    def partitioned_by(self) -> str:
+        return f"days(ts), bucket({self.buckets}, l00)" if self.buckets else "days(ts)"
 
 
 def settings(home: Path) -> SettingsDocument:
@@ -76,27 +80,38 @@ def ensure_table(spark: SparkSession, shape: Shape, home: Path) -> Any:
     spark.sql("CREATE NAMESPACE IF NOT EXISTS bench.planning")
     spark.sql(f"DROP TABLE IF EXISTS {shape.name.sql}")
     ddl = ", ".join(f"{column.name} {SQL_TYPES[column.kind]}" for column in columns)
-    spark.sql(f"CREATE TABLE {shape.name.sql} ({ddl}) USING iceberg PARTITIONED BY (days(ts))")
+    spark.sql(f"CREATE TABLE {shape.name.sql} ({ddl}) USING iceberg PARTITIONED BY ({shape.partitioned_by})")
     java_table = load_java_table(spark, shape.name)
     folder = home / "manifests" / shape.name.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _commit(spark, java_table, _written(shape, columns, folder, _empty_manifest(spark, java_table, folder)))
+    append_manifests(
+        spark, java_table, shape, write_manifests(shape, columns, folder, empty_manifest(spark, java_table, folder))
+    )
     return java_table
 
 
-def _empty_manifest(spark: SparkSession, java_table: Any, folder: Path) -> bytes:
+def empty_manifest(spark: SparkSession, java_table: Any, folder: Path) -> bytes:
     path = folder / "empty.avro"
     files = spark._jvm.org.apache.iceberg.ManifestFiles  # type: ignore[union-attr]
     files.write(2, java_table.spec(), java_table.io().newOutputFile(str(path)), None).close()
     return path.read_bytes()
 
 
-def _written(shape: Shape, columns: list[Column], folder: Path, empty: bytes) -> Iterator[tuple[Path, Manifest]]:
+def write_manifests(shape: Shape, columns: list[Column], folder: Path, empty: bytes) -> Iterator[tuple[Path, Manifest]]:
     bounds = [shape.files * number // shape.manifests for number in range(shape.manifests + 1)]
     with ProcessPoolExecutor(2) as pool:
         made = [
-            pool.submit(_write, folder / f"{uuid.uuid4()}.avro", number, end - start, shape.manifests, columns, empty)
+            pool.submit(
+                _write,
+                folder / f"{uuid.uuid4()}.avro",
+                number,
+                end - start,
+                shape.manifests,
+                columns,
+                empty,
+                shape.buckets,
+            )
             for number, (start, end) in enumerate(pairwise(bounds))
         ]
         for future in made:
@@ -109,82 +124,37 @@ def _write(path: Path, *arguments: Any) -> tuple[Path, Manifest]:
     return path, Manifest(b"", made.entries, made.records, made.first_day, made.last_day)
 
 
-def _commit(spark: SparkSession, java_table: Any, manifests: Iterator[tuple[Path, Manifest]]) -> None:
+def append_manifests(
+    spark: SparkSession, java_table: Any, shape: Shape, manifests: Iterator[tuple[Path, Manifest]]
+) -> None:
     """Append manifests as they are, through Iceberg's API."""
     files = spark._jvm.org.apache.iceberg.ManifestFiles  # type: ignore[union-attr]
     append = java_table.newFastAppend()
     for path, made in manifests:
-        append.appendManifest(files.decode(bytearray(_described(path, made))))
+        append.appendManifest(files.decode(bytearray(_described(path, made, shape.buckets))))
     append.commit()
 
 
-def _described(path: Path, made: Manifest) -> bytes:
-    """Describe an unassigned manifest in the framing that ``ManifestFiles.decode`` reads."""
-    schema = json.dumps(_DESCRIPTION).encode()
-    day = struct.Struct("<i").pack
-    datum = {
-        "manifest_path": str(path),
-        "manifest_length": path.stat().st_size,
-        "partition_spec_id": 0,
-        "content": 0,
-        "sequence_number": -1,
-        "min_sequence_number": -1,
-        "added_snapshot_id": None,
-        "added_files_count": made.entries,
-        "existing_files_count": 0,
-        "deleted_files_count": 0,
-        "added_rows_count": made.records,
-        "existing_rows_count": 0,
-        "deleted_rows_count": 0,
-        "partitions": [
-            {
-                "contains_null": False,
-                "contains_nan": False,
-                "lower_bound": day(made.first_day),
-                "upper_bound": day(made.last_day),
-            }
-        ],
-        "key_metadata": None,
-        "first_row_id": None,
-    }
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(_DESCRIPTION), datum)
-    return b"\xc2\x01" + struct.pack(">H", len(schema)) + schema + out.getvalue()
-
-
-def _field(field_id: int, name: str, avro_type: Any, *, optional: bool = False) -> dict[str, Any]:
-    return {"name": name, "type": ["null", avro_type] if optional else avro_type, "field-id": field_id}
-
-
-_SUMMARY = {
-    "type": "record",
-    "name": "org.apache.iceberg.GenericPartitionFieldSummary",
-    "fields": [
-        _field(509, "contains_null", "boolean"),
-        _field(518, "contains_nan", "boolean", optional=True),
-        _field(510, "lower_bound", "bytes", optional=True),
-        _field(511, "upper_bound", "bytes", optional=True),
-    ],
-}
-_DESCRIPTION = {
-    "type": "record",
-    "name": "org.apache.iceberg.GenericManifestFile",
-    "fields": [
-        _field(500, "manifest_path", "string"),
-        _field(501, "manifest_length", "long"),
-        _field(502, "partition_spec_id", "int"),
-        _field(517, "content", "int"),
-        _field(515, "sequence_number", "long"),
-        _field(516, "min_sequence_number", "long"),
-        _field(503, "added_snapshot_id", "long", optional=True),
-        _field(504, "added_files_count", "int"),
-        _field(505, "existing_files_count", "int"),
-        _field(506, "deleted_files_count", "int"),
-        _field(512, "added_rows_count", "long"),
-        _field(513, "existing_rows_count", "long"),
-        _field(514, "deleted_rows_count", "long"),
-        _field(507, "partitions", {"type": "array", "items": _SUMMARY, "element-id": 508}, optional=True),
-        _field(519, "key_metadata", "bytes", optional=True),
-        _field(520, "first_row_id", "long", optional=True),
-    ],
-}
+def _described(path: Path, made: Manifest, buckets: int) -> bytes:
+    """Describe a manifest of ADDED entries that the commit assigns to its snapshot."""
+    ranges = [(made.first_day, made.last_day)] + ([(0, buckets - 1)] if buckets else [])
+    packed = struct.Struct("<i").pack
+    return described(
+        str(path),
+        path.stat().st_size,
+        {
+            "partition_spec_id": 0,
+            "content": 0,
+            "min_sequence_number": -1,
+            "added_files_count": made.entries,
+            "existing_files_count": 0,
+            "deleted_files_count": 0,
+            "added_rows_count": made.records,
+            "existing_rows_count": 0,
+            "deleted_rows_count": 0,
+            "partitions": [
+                {"contains_null": False, "contains_nan": False, "lower_bound": packed(low), "upper_bound": packed(high)}
+                for low, high in ranges
+            ],
+        },
+    )

@@ -54,7 +54,9 @@ class Manifest:
     last_day: int
 
 
-def manifest(number: int, entries: int, of_manifests: int, columns: list[Column], empty: bytes) -> Manifest:
+def manifest(
+    number: int, entries: int, of_manifests: int, columns: list[Column], empty: bytes, buckets: int = 0
+) -> Manifest:
     """Make one manifest; its files belong to the days that appends in order of time would give it.
 
     Args:
@@ -63,17 +65,28 @@ def manifest(number: int, entries: int, of_manifests: int, columns: list[Column]
         of_manifests: number of manifests of the table.
         columns: the table's columns; all have statistics.
         empty: a manifest without entries as Iceberg wrote it: it ends with its sync marker.
+        buckets: how many buckets the second partition field has; without any there is one field, the day.
     """
     rng = np.random.default_rng(number)
     place = (number + np.arange(entries) / entries) / of_manifests
     late = np.rint(rng.normal(0, 2, entries)).astype(np.int64)
     days = FIRST_DAY + np.clip((place * DAYS).astype(np.int64) + late, 0, DAYS - 1)
     records = rng.integers(8_192, 1_000_000, entries)
-    rows = _entries(rng, number, days, records, columns)
+    partition: list[bytes | Array] = [b"\2", varints(days)]
+    if buckets:
+        partition += [b"\2", varints(rng.integers(0, buckets, entries))]
+    rows = _entries(rng, number, partition, days, records, columns)
     return Manifest(_container(rows, empty), entries, int(records.sum()), int(days.min()), int(days.max()))
 
 
-def _entries(rng: np.random.Generator, number: int, days: Array, records: Array, columns: list[Column]) -> Array:
+def _entries(
+    rng: np.random.Generator,
+    number: int,
+    partition: list[bytes | Array],
+    days: Array,
+    records: Array,
+    columns: list[Column],
+) -> Array:
     """Encode all entries in Avro, one row of bytes each, in the order of fields of a v2 manifest."""
     count = len(days)
     paths = np.array([f"/lake/bench/files/data/{number:05}-{index:07}.parquet".encode() for index in range(count)])
@@ -85,7 +98,7 @@ def _entries(rng: np.random.Generator, number: int, days: Array, records: Array,
     parts = [
         varint(1) + null + null + null + varint(0),  # ADDED, snapshot and sequence numbers are inherited; data
         varint(paths.itemsize), paths.view(np.uint8).reshape(count, -1), varint(7) + b"PARQUET",
-        one, varints(days), varints(records), varints(size),
+        *partition, varints(records), varints(size),
         *_map(columns, [varints(rng.integers(8_192, 1_000_000, count)) for _ in columns]),
         *_map(columns, [varints(records)] * len(columns)),
         *_map(columns, [varints(rng.integers(0, 64, count)) for _ in columns]),

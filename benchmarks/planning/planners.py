@@ -64,11 +64,13 @@ class JavaPlanner:
         self._reporter = iceberg.metrics.InMemoryMetricsReporter
         self._workers = iceberg.util.ThreadPools.getWorkerPool()
 
-    def plan(self, expression: Expression, *, pool: bool) -> JavaPlan:
+    def plan(self, expression: Expression, *, pool: bool, snapshot_id: int | None = None) -> JavaPlan:
         """Plan one filter, reading manifests in Iceberg's worker pool (its default) or one after another."""
         reporter = self._reporter()
         filter_ = self._parser.fromJson(json.dumps(to_iceberg_json(expression)))
         scan = self._table.newScan().filter(filter_).metricsReporter(reporter)
+        if snapshot_id is not None:
+            scan = scan.useSnapshot(snapshot_id)
         if pool:
             scan = scan.planWith(self._workers)
         seconds, tasks = timed(lambda: self._listed(scan.planFiles()))

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planning_health.catalogs import TableName, load_pyiceberg_catalog, spark_session
+from planning_health.errors import WorkFailedError
 from planning_health.health.analysis import analyse
 from planning_health.health.thresholds import resolve_thresholds
+from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
 from planning_health.metadata.planning_times import measure_planning
 from planning_health.metadata.record_spark import load_java_table
@@ -30,7 +32,10 @@ from planning_health.planning.fewer_statistics import with_statistics
 from planning_health.planning.predicates import columns_in
 from planning_health.planning.report import plan_where
 from planning_health.planning.scan import ScanPlanner
+from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.stages.act import act
+from planning_health.stages.measure import measure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,6 +129,7 @@ class Results:
     rewritten_lists: dict[str, list[Any]]
     agents: dict[str, Measured]
     predicted_agents: dict[str, list[Counters]]
+    trimmed_agents: dict[str, Measured]
     wide: Measured
     wide_findings: list[str]
     checked: Measured
@@ -139,7 +145,8 @@ class Results:
     def plans(self) -> list[Plan]:
         """All plans."""
         values = [getattr(self, field.name) for field in fields(self)]
-        states = [value for value in values if isinstance(value, Measured)] + list(self.agents.values())
+        states = [value for value in values if isinstance(value, Measured)]
+        states += [*self.agents.values(), *self.trimmed_agents.values()]
         return [plan for state in states for plan in state.plans]
 
 
@@ -166,8 +173,7 @@ class _Lake:
     """Creates tables, writes to them and plans queries on them."""
 
     def __init__(self, spark: SparkSession, settings: SettingsDocument) -> None:
-        self._spark = spark
-        self._catalog = load_pyiceberg_catalog(settings, CATALOG)
+        self._spark, self._settings = spark, settings
 
     def sql(self, statement: str) -> None:
         self._spark.sql(statement)
@@ -188,11 +194,25 @@ class _Lake:
     def call(self, procedure: str, name: str, arguments: str = "") -> None:
         self.sql(f"CALL {CATALOG}.system.{procedure}(table => '{NAMESPACE}.{name}'{arguments})")
 
+    def trim(self, name: str, mode: str) -> None:
+        """Set the metrics mode of all columns, and trim what the manifests hold already to it.
+
+        Raises:
+            WorkFailedError: the trim was refused or failed.
+        """
+        table = TableName.parse(f"{CATALOG}.{NAMESPACE}.{name}")
+        folder = RunFolder(self._settings.home, "exercises", f"{name} {mode}")
+        request = MaintenanceRequest(actions=["set_properties", "trim_statistics"], metrics_default=mode, dry_run=False)
+        measure(self._settings, folder, [table], spark=self._spark)
+        done = act(self._settings, folder, table, request, self._spark)
+        if done.status != "ok":
+            raise WorkFailedError(str(done.reason))
+
     def plan(self, name: str, wheres: Sequence[str]) -> Measured:
         """Record the table and plan each predicate twice: simulated, and by Iceberg."""
         table = TableName.parse(f"{CATALOG}.{NAMESPACE}.{name}")
         queried = frozenset[str]().union(*map(columns_in, wheres))
-        metadata = record_with_pyiceberg(self._catalog, table, queried=queried)
+        metadata = record_with_pyiceberg(load_pyiceberg_catalog(self._settings, CATALOG), table, queried=queried)
         planner = ScanPlanner(metadata)
         filters = [(where, to_iceberg_json(plan_where(planner, where).filter)) for where in wheres]
         times = measure_planning(self._spark, load_java_table(self._spark, table), filters)
@@ -316,7 +336,7 @@ AGENTS: Final = (
 
 
 def _prefixes(lake: _Lake) -> dict[str, Any]:
-    """Eight kinds of user agent, each in a file of its own, written with three lengths of bounds."""
+    """Eight kinds of user agent, each in a file of its own, written with three lengths of bounds; then trimmed."""
     agents = {}
     listed = ", ".join(f"'{agent}'" for agent in AGENTS)
     for mode in MODES:
@@ -326,8 +346,13 @@ def _prefixes(lake: _Lake) -> dict[str, Any]:
         lake.insert(name, f"{kind}, concat(element_at(array({listed}), {kind} + 1), 100 + id)", 400)
         agents[mode] = lake.plan(name, PREFIXES)
     full = agents["full"].metadata
+    trimmed = {}
+    for mode in ("truncate(16)", "truncate(4)"):  # a trim only shortens
+        lake.trim("agents_full", mode)
+        trimmed[mode] = lake.plan("agents_full", PREFIXES)
     return {
         "agents": agents,
+        "trimmed_agents": trimmed,
         "predicted_agents": {
             mode: simulate(with_statistics(full, {"user_agent": mode}).metadata, PREFIXES) for mode in MODES
         },
@@ -576,8 +601,11 @@ def _prefixes_table(results: Results) -> str:
         for mode in MODES:
             plan, predicted = results.agents[mode].plans[index], results.predicted_agents[mode][index]
             files = [f"{side.files} / {side.files_skipped}" for side in (plan.simulated, plan.measured, predicted)]
+            trimmed = results.trimmed_agents.get(mode)
+            then = trimmed.plans[index].measured if trimmed else None
+            files.append(f"{then.files} / {then.files_skipped}" if then else "")
             rows.append([_code(where), mode, *files])
-    head = (*_COLUMNS[:1], "metrics mode", *_COLUMNS[3:], "predicted from `full`")
+    head = (*_COLUMNS[:1], "metrics mode", *_COLUMNS[3:], "predicted from `full`", "`full`, trimmed: measured")
     return _table(head, rows)
 
 

@@ -79,6 +79,13 @@ def test_short_bounds_skip_fewer_files_for_a_prefix_and_that_is_predicted(result
     assert results.predicted_agents == {mode: counted(state) for mode, state in results.agents.items()}
 
 
+def test_trimming_whole_bounds_gives_what_was_written_with_short_ones(results: Results) -> None:
+    assert set(results.trimmed_agents) == {"truncate(4)", "truncate(16)"}
+    for mode, trimmed in results.trimmed_agents.items():
+        assert counted(trimmed) == counted(results.agents[mode]) == results.predicted_agents[mode]
+        assert trimmed.manifest_bytes < results.agents["full"].manifest_bytes
+
+
 def test_the_checklist_halves_metadata_and_costs_only_the_other_columns(results: Results) -> None:
     assert results.wide_findings == ["heavy_statistics"]
     assert results.checked_findings == []

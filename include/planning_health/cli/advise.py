@@ -56,9 +56,7 @@ def advise_layout(
     scan_reports: ScanReports = None,
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Threads of Iceberg's worker pool where queries are planned; default: as here."
-        ),
+        typer.Option(min=1, help="Threads of Iceberg's worker pool where queries are planned; default: as here."),
     ] = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,

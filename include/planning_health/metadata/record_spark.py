@@ -156,7 +156,9 @@ def _java_reader(java_table: Any) -> ReadBytes:
             finally:
                 stream.close()
         except Exception as error:
-            raise NotMeasurableError(f"{path} cannot be read ({first_line(error)})") from error
+            java = next(causes(error), None)
+            told = first_line(error if java is None else Exception(str(java.getMessage())))
+            raise NotMeasurableError(f"{path} cannot be read ({told})") from error
 
     return read
 

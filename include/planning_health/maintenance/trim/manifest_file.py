@@ -85,7 +85,7 @@ _UNASSIGNED: Final = -1
 
 
 def described(path: str, length: int, row: Mapping[str, Any]) -> bytes:
-    """A manifest of EXISTING entries, to be assigned to a snapshot by the commit that adds it.
+    """A manifest that the commit which adds it assigns to its snapshot.
 
     Args:
         path: where it lies.
