@@ -17,7 +17,17 @@ METADATA_TABLES: Final = frozenset({"entries", "files", "history", "manifests", 
 
 
 def quote_identifier(part: str) -> str:
-    """One identifier in Spark SQL's back quotes; a back quote inside is doubled."""
+    """One identifier in Spark SQL's back quotes; a back quote inside is doubled.
+
+    Raises:
+        InputError: for a name with ``${``: Spark would put a variable's value there, before it parses.
+    """
+    if "${" in part:
+        raise InputError(f"name {part!r} cannot be used in Spark SQL: Spark replaces what begins with '${{'")
+    return _quoted(part)
+
+
+def _quoted(part: str) -> str:
     return "`" + part.replace("`", "``") + "`"
 
 
@@ -25,14 +35,16 @@ def sql_string(value: str) -> str:
     r"""A Spark SQL string literal.
 
     Back slashes and quotes are escaped, since Spark unescapes string literals by default
-    (``spark.sql.parser.escapedStringLiterals=false``).
+    (``spark.sql.parser.escapedStringLiterals=false``); so is the beginning of a variable, which it would replace by
+    the value, say of an environment variable.
     """
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 
 def _display_part(part: str) -> str:
-    return part if _PLAIN_PART.fullmatch(part) else quote_identifier(part)
+    return part if _PLAIN_PART.fullmatch(part) else _quoted(part)
 
 
 @dataclass(frozen=True, order=True)

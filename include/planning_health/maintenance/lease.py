@@ -136,8 +136,8 @@ def _create(url: str, content: bytes) -> bool:
 
 def _link(path: str, content: bytes) -> None:
     temporary = Path(f"{path}.{uuid.uuid4().hex}.tmp")
-    temporary.write_bytes(content)
     try:
+        temporary.write_bytes(content)
         os.link(temporary, path)
     except OSError as error:
         if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}:
@@ -145,7 +145,7 @@ def _link(path: str, content: bytes) -> None:
         with Path(path).open("xb") as stream:  # no hard links here: a reader waits while the file is empty
             stream.write(content)
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
 
 
 def _document(holder: dict[str, Any]) -> bytes:
