@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo airflow test test-full test-ui test-stack audit lint format dist java clean distclean
+.PHONY: help demo airflow test test-full test-ui test-stack test-faults audit lint format dist java clean distclean
 
 help: ## List all targets
 	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ test-ui: $(STAMP) java ## Run the tests in a browser, on a real Airflow (needs C
 
 test-stack: $(STAMP) java ## Run the pipeline on PostgreSQL, an object store, a Spark cluster and LocalExecutor (about 15 minutes)
 	@$(BIN)/python -m pytest tests/stack
+
+test-faults: $(STAMP) java ## Strike maintenance with faults on real tables (docs/faults.md; about 15 minutes)
+	@$(BIN)/python -m pytest tests/faults
 
 audit: $(STAMP) ## Look the pinned packages up in the vulnerability database (needs the internet)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
