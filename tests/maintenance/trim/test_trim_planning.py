@@ -136,9 +136,7 @@ def test_a_trim_is_as_predicted_and_iceberg_plans_no_less(
         assert simulated(ScanPlanner(before).plan(predicate)).files == again[text]
 
 
-@pytest.mark.parametrize(
-    ("codec", "written"), [("zstd", "zstandard"), ("uncompressed", "null"), ("snappy", "deflate"), ("gzip", "deflate")]
-)
+@pytest.mark.parametrize(("codec", "written"), [("uncompressed", "null"), ("gzip", "deflate")])
 def test_manifests_have_the_codec_of_the_tables_own_commits_where_it_can_be_written(
     spark: SparkSession, codec: str, written: str
 ) -> None:
