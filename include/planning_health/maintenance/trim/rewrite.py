@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from py4j.java_gateway import is_instance_of
 
 from planning_health.errors import WorkFailedError
 from planning_health.maintenance.predicted_state import Rows
@@ -94,6 +93,8 @@ def _replaced(java_table: Any, prediction: TrimPrediction) -> list[Any]:
 
 
 def _is_cleanable(spark: SparkSession, java: Any) -> bool:
+    from py4j.java_gateway import is_instance_of
+
     gateway = spark.sparkContext._gateway
     return bool(is_instance_of(gateway, java, "org.apache.iceberg.exceptions.CleanableFailure"))
 
