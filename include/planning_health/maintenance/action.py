@@ -310,17 +310,18 @@ class Action:
         except PlanningHealthError:
             raise
         except Exception as error:
-            kind = failure_kind(error)
-            if kind is FailureKind.CONFLICT:
-                raise ConflictError(f"the properties could not be set: {describe(error)}") from error
-            if kind is FailureKind.OTHER:
-                raise WorkFailedError(f"the properties could not be set: {describe(error)}") from error
-        properties = self._java_table().properties()
-        different = [change.key for change in plan.changes if properties.get(change.key) != change.after]
-        if different:
+            failures = {FailureKind.CONFLICT: ConflictError, FailureKind.OTHER: WorkFailedError}
+            failure = failures.get(failure_kind(error))
+            if failure is not None and self._unset(plan):  # an error does not prove that the commit did not land
+                raise failure(f"the properties could not be set: {describe(error)}") from error
+        if different := self._unset(plan):
             raise CommitStateUnknownError(
                 f"properties {', '.join(different)} do not have the new values after the commit"
             )
+
+    def _unset(self, plan: PropertyPlan) -> list[str]:
+        properties = self._java_table().properties()
+        return [change.key for change in plan.changes if properties.get(change.key) != change.after]
 
     def _rewrite(self, step: Step, current: PlanningMetadata) -> None:
         if not (self.request.rewrites_manifests or self.request.trims):

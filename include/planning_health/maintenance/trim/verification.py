@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.maintenance.predicted_state import partition_summaries
@@ -33,7 +34,8 @@ def compare_trimmed(
     As :func:`compare_snapshots`, with these differences: recorded statistics of the spec's data files must be exactly
     what the rule leaves, and bounds that changed must still be bounds; columns that are not recorded are compared by
     their bytes; all manifests but the spec's data manifests must be the same files; and new manifests must have the
-    exact minimum sequence number.
+    exact minimum sequence number. A manifest of the spec that stands in both snapshots (one that was committed
+    meanwhile) keeps its statistics.
 
     Args:
         before: the earlier snapshot.
@@ -41,7 +43,11 @@ def compare_trimmed(
         spec_id: the spec that was trimmed.
         rule: what was to be left of the statistics.
     """
-    expected = replace(before, data_files=trimmed_files(before.data_files, spec_id, rule))
+    replaced = _replaced(before, after)
+    files = before.data_files
+    mine = pc.is_in(files["manifest_ordinal"], pa.array(replaced, pa.int32()))
+    trimmed = trimmed_files(files.filter(mine), spec_id, rule)
+    expected = replace(before, data_files=pa.concat_tables([trimmed, files.filter(pc.invert(mine))]))
     checks = [
         *content_checks(expected, after),
         _statistics_bytes(before, after, spec_id, rule),
@@ -52,7 +58,7 @@ def compare_trimmed(
 
 
 def _statistics_bytes(before: PlanningMetadata, after: PlanningMetadata, spec_id: int, rule: TrimRule) -> Check:
-    earlier, later = _bytes_by_column(before, spec_id), _bytes_by_column(after, spec_id)
+    earlier, later = _bytes_by_column(before, spec_id, after), _bytes_by_column(after, spec_id, before)
     dropped = pc.sum(before.manifests["entries_deleted"]).as_py()
     wrong = [
         f"column {field_id}: {count} of {earlier[field_id]} bytes"
@@ -69,13 +75,23 @@ def _bytes_allowed(earlier: int, later: int, rule: TrimRule, field_id: int, drop
     return later == earlier if kept.length == WHOLE and not dropped else later <= earlier
 
 
-def _bytes_by_column(metadata: PlanningMetadata, spec_id: int) -> Counter[int]:
+def _bytes_by_column(metadata: PlanningMetadata, spec_id: int, other: PlanningMetadata) -> Counter[int]:
+    """Bytes in the spec's data manifests that the other snapshot does not have."""
     manifests = metadata.manifests
     mine = pc.and_(pc.equal(manifests["content"], DATA), pc.equal(manifests["partition_spec_id"], spec_id))
+    mine = pc.and_(mine, pc.is_in(manifests["ordinal"], pa.array(_replaced(metadata, other), pa.int32())))
     total = Counter[int]()
     for columns in manifests.filter(mine)["statistics_bytes"].to_pylist():
         total.update({column["field_id"]: column["bytes"] for column in columns or ()})
     return total
+
+
+def _replaced(metadata: PlanningMetadata, other: PlanningMetadata) -> list[int]:
+    """Ordinals of the manifests that the other snapshot does not have."""
+    manifests = metadata.manifests
+    missing = pc.invert(pc.is_in(manifests["path"], other.manifests["path"].combine_chunks()))
+    ordinals: list[int] = manifests["ordinal"].filter(missing).to_pylist()
+    return ordinals
 
 
 def _bounds(before: PlanningMetadata, after: PlanningMetadata) -> Check:
