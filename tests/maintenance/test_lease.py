@@ -75,6 +75,15 @@ def test_a_stale_lease_is_taken_over(tmp_path: Path, changes: dict[str, object])
         assert json.loads(Path(lease_url(str(tmp_path), TABLE)).read_text())["run_id"] == "run"
 
 
+def test_a_heartbeat_of_a_clock_that_is_ahead_goes_by_the_stores_clock(tmp_path: Path) -> None:
+    path = write(tmp_path, heartbeat=(datetime.now(UTC) + timedelta(days=400)).isoformat())
+    with pytest.raises(LeaseHeldError, match="run 'other'"), lease(str(tmp_path), TABLE, "run"):
+        pass
+    os.utime(path, (time.time() - 660, time.time() - 660))
+    with lease(str(tmp_path), TABLE, "run"):
+        assert json.loads(path.read_text())["run_id"] == "run"
+
+
 def test_the_lease_of_a_process_that_ended_on_this_host_is_taken_over_at_once(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
