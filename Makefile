@@ -31,7 +31,7 @@ test-ui: $(STAMP) java ## Run the tests in a browser, on a real Airflow (needs C
 test-stack: $(STAMP) java ## Run the pipeline on PostgreSQL, an object store, a Spark cluster and LocalExecutor (about 15 minutes)
 	@$(BIN)/python -m pytest tests/stack
 
-test-faults: $(STAMP) java ## Strike maintenance with faults on real tables (docs/faults.md; about 15 minutes)
+test-faults: $(STAMP) java ## Strike maintenance with faults on real tables (docs/faults.md; 15 to 25 minutes)
 	@$(BIN)/python -m pytest tests/faults
 
 audit: $(STAMP) ## Look the pinned packages up in the vulnerability database (needs the internet)
