@@ -70,6 +70,8 @@ def running_airflow(environment: Mapping[str, str], home: Path) -> Iterator[Airf
     port = free_port()
     log = home.parent / "airflow.log"
     with log.open("wb") as output:
+        lake = [sys.executable, "-m", "planning_health.demo", "lake"]
+        subprocess.run(lake, env=dict(environment), stdout=output, stderr=output, check=True, timeout=_START_SECONDS)
         process = subprocess.Popen(
             [sys.executable, "-m", "planning_health.demo", "airflow"],
             env={**environment, "PLANNING_HEALTH_AIRFLOW_PORT": str(port)},

@@ -25,7 +25,7 @@ from planning_health.demo.airflow_home import LOGIN, AirflowHome, prepare_airflo
 from planning_health.demo.run import build_lake_once
 from planning_health.errors import WorkFailedError
 from planning_health.settings import load_settings
-from planning_health.settings.load import settings_path
+from planning_health.settings.load import DEMO_SETTINGS, settings_path
 
 PORT_VARIABLE: Final = "PLANNING_HEALTH_AIRFLOW_PORT"
 _DEFAULT_PORT: Final = 8080
@@ -42,13 +42,16 @@ _COMPONENTS: Final = (
 def serve(console: Console) -> None:
     """Starts Airflow, prints address and login, and waits until it is interrupted.
 
+    The demonstration lake is built where its own settings are used: nothing is written into somebody's catalog.
+
     Raises:
         InputError: when Java or Airflow is missing, or the home folder cannot be used.
         WorkFailedError: when a component ends by itself, or the UI does not answer in time.
     """
     require_java()
     settings = load_settings(settings_path())
-    build_lake_once(settings, console)
+    if settings_path().resolve() == DEMO_SETTINGS.resolve():
+        build_lake_once(settings, console)
     airflow = prepare_airflow_home(settings)
     port = _free_port()
     processes: list[subprocess.Popen[bytes]] = []
