@@ -192,7 +192,7 @@ class _Pricing:
             target_bytes=target,
             sort_by=order,
             manifests=len(state.manifests),
-            metadata_bytes=int(pc.sum(state.manifests["length"]).as_py()),
+            metadata_bytes=state.metadata_bytes,
             planning_ms=planning_ms,
             opened=opened,
             next_append_ms=planning_ms if later is state else self._mean(later)[0],
@@ -228,7 +228,7 @@ def _sorted_by(metadata: PlanningMetadata, spec_id: int, order: tuple[str, ...])
 
 
 def _targets(metadata: PlanningMetadata, own: int) -> list[int]:
-    total = pc.sum(metadata.manifests["length"]).as_py()
+    total = metadata.metadata_bytes
     sizes, size = {own, DEFAULT_TARGET_SIZE}, SMALLEST_TARGET
     while size <= LARGEST_TARGET:
         sizes.add(size)

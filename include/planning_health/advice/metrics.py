@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.types import BinaryType, PrimitiveType, StringType
+from pyiceberg.types import StringType
 
 from planning_health.advice.observed import ObservedFilter, ObservedWorkload
 from planning_health.health.column_statistics import ColumnStatistics
@@ -26,7 +26,7 @@ from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.trim.metrics_config import effective_modes
 from planning_health.metadata.model import PlanningMetadata
 from planning_health.planning.expressions import UNARY, Expression, UnboundPredicate, leaves
-from planning_health.planning.fewer_statistics import MetricsMode, with_fewer_bounds, with_statistics
+from planning_health.planning.fewer_statistics import MetricsMode, leaf_columns, with_fewer_bounds, with_statistics
 from planning_health.planning.scan import ScanPlanner
 
 logger = logging.getLogger(__name__)
@@ -142,16 +142,12 @@ class _Advisor:
         self.metadata, self.workload, self.budget = metadata, workload, budget
         info = metadata.info
         self.schema = info.metadata.schema()
-        orders = {order.order_id: order for order in info.metadata.sort_orders}
-        self.sort_order = orders.get(info.metadata.default_sort_order_id)
-        modes = effective_modes(self.schema, info.properties, self.sort_order)
-        self.names = {i: self.schema.find_column_name(i) or "" for i in sorted(self.schema.field_ids) if self._leaf(i)}
+        modes = effective_modes(self.schema, info.properties, info.sort_order)
+        self.truncatable = leaf_columns(self.schema)
+        self.names = {field_id: self.schema.find_column_name(field_id) or "" for field_id in self.truncatable}
         self.today = {name: str(modes[field_id]) for field_id, name in self.names.items()}
         self.filters = workload.filters[:MOST_FILTERS]
         self.costs = {row.field_id: row for row in ColumnStatistics(Picture(metadata)).by_column}
-
-    def _leaf(self, field_id: int) -> bool:
-        return isinstance(self.schema.find_type(field_id), PrimitiveType)
 
     def advice(self) -> MetricsAdvice:
         modes, reasons = self._decide()
@@ -172,8 +168,8 @@ class _Advisor:
                 QueryEffect(item.name, item.weight, item.sources, self._now[item.expression], after[item.expression])
                 for item in self.filters
             ),
-            metadata_bytes_before=_bytes(self.metadata.manifests),
-            metadata_bytes_after=_bytes(trimmed.metadata.manifests),
+            metadata_bytes_before=self.metadata.metadata_bytes,
+            metadata_bytes_after=trimmed.metadata.metadata_bytes,
             notes=tuple(self._notes()),
         )
 
@@ -210,7 +206,7 @@ class _Advisor:
         for mode in dict.fromkeys((least, _COUNTS)):
             if keeps_pruning(mode):
                 return mode, _enough(mode, len(filters), self.budget)
-        if not self._truncatable(field_id):
+        if not self.truncatable[field_id]:
             return _FULL, f"{len(filters)} observed filter(s) prune files by its bounds"
         lengths = range(1, self._longest_bound(field_id) + 1)
         shortest = bisect_left(lengths, True, key=lambda length: keeps_pruning(f"truncate({length})"))
@@ -244,7 +240,7 @@ class _Advisor:
                 found.setdefault(field_id, []).append(why)
 
         keep({f.source_id for spec in info.specs.values() for f in spec.fields}, "the table is partitioned by it")
-        keep({f.source_id for f in self.sort_order.fields} if self.sort_order else (), "the table is sorted by it")
+        keep({f.source_id for f in info.sort_order.fields} if info.sort_order else (), "the table is sorted by it")
         compared = pc.list_flatten(self.metadata.delete_files["equality_ids"])
         keep(compared.unique().to_pylist(), "equality deletes compare it")
         keep(self.schema.identifier_field_ids, "it identifies rows")
@@ -258,22 +254,19 @@ class _Advisor:
         ):
             keep((by_name[name] for name in names if name in by_name), why)
         untruncated = {by_name[name] for name in workload.bounds_of if name in by_name}
-        keep({i for i in untruncated if not self._truncatable(i)}, "MIN or MAX is answered from its bounds")
+        keep({i for i in untruncated if not self.truncatable[i]}, "MIN or MAX is answered from its bounds")
         return found
 
     def _as_today(self, field_id: int) -> str:
         """The mode that keeps what files have and new ones get; bounds that are not text are never truncated."""
         mode = MetricsMode.parse(self.today[self.names[field_id]])
-        if not self._truncatable(field_id):
+        if not self.truncatable[field_id]:
             return _FULL if self._has_bounds(field_id) else self._plain(field_id, str(mode))
         longest = self._longest_bound(field_id)
         return str(mode) if mode.length is None or mode.length >= longest else f"truncate({longest})"
 
     def _plain(self, field_id: int, mode: str) -> str:
-        return _FULL if MetricsMode.parse(mode).keeps_bounds and not self._truncatable(field_id) else mode
-
-    def _truncatable(self, field_id: int) -> bool:
-        return isinstance(self.schema.find_type(field_id), StringType | BinaryType)
+        return _FULL if MetricsMode.parse(mode).keeps_bounds and not self.truncatable[field_id] else mode
 
     def _cost(self, field_id: int) -> int:
         return self.costs[field_id].bytes if field_id in self.costs else 0
@@ -373,7 +366,3 @@ def _enough(mode: str, filters: int, budget: int) -> str:
     allowed = f"at most {budget:,} more files, as allowed" if budget else "no more files"
     what = "its counts alone" if mode == _COUNTS else "none of its statistics"
     return f"with {what} {filters} observed filter(s) read {allowed}"
-
-
-def _bytes(manifests: pa.Table) -> int:
-    return int(pc.sum(manifests["length"]).as_py() or 0)

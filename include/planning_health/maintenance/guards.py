@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ MANAGED_BY_PROPERTY: Final = "planning-health.managed-by"
 """A table property that names who maintains the table; ours to respect, for its owner to set."""
 
 OUR_NAME: Final = "planning-health"
+INHERITANCE_PROPERTY: Final = "compatibility.snapshot-id-inheritance.enabled"
 _HIGHEST_FORMAT_VERSION: Final = 3
 _ROW_IDS_KEPT_SINCE: Final = (1, 12)
 
@@ -84,14 +85,18 @@ def _table_guards(metadata: PlanningMetadata) -> Iterator[Guard]:
                 yield _refuse("transform", f"partition field {field.name!r} has unknown transform {field.transform}")
 
 
+def copies_manifests(format_version: int, properties: Mapping[str, str]) -> bool:
+    """Whether Iceberg copies manifests that are added: format version 1 inherits no snapshot ids, unless told so."""
+    return format_version == 1 and properties.get(INHERITANCE_PROPERTY, "false").lower() != "true"
+
+
 def _warnings(metadata: PlanningMetadata) -> Iterator[Guard]:
     info = metadata.info
-    inherits = info.properties.get("compatibility.snapshot-id-inheritance.enabled", "false").lower() == "true"
-    if info.format_version == 1 and not inherits:
+    if copies_manifests(info.format_version, info.properties):
         yield _warn(
             "driver_copies",
             f"format version 1: the driver copies {len(metadata.manifests)} manifests one after the other; set "
-            "compatibility.snapshot-id-inheritance.enabled = true, or upgrade the table",
+            f"{INHERITANCE_PROPERTY} = true, or upgrade the table",
         )
     statistics = getattr(info.metadata, "statistics", [])
     if any(file.snapshot_id == info.snapshot_id for file in statistics):

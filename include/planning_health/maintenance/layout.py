@@ -67,7 +67,7 @@ def layout_of(metadata: PlanningMetadata) -> Layout:
         manifests=len(manifests),
         data_manifests=data,
         delete_manifests=len(manifests) - data,
-        metadata_bytes=pc.sum(manifests["length"]).as_py() or 0,
+        metadata_bytes=metadata.metadata_bytes,
         statistics_bytes=_statistics_bytes(manifests),
         deleted_entries=pc.sum(manifests["entries_deleted"]).as_py() or 0,
         manifests_by_spec=dict(sorted(Counter(manifests["partition_spec_id"].to_pylist()).items())),

@@ -138,7 +138,7 @@ def inspect_metrics(schema: Schema, properties: Mapping[str, str]) -> list[str]:
             notes += _column_notes(schema, key, mode, default)
     if default is None:
         columns = len(_leaf_names(schema))
-        limit = _inferred_limit(properties)
+        limit = inferred_limit(properties)
         if columns > limit:
             notes.append(
                 f"{columns} columns, but without {DEFAULT_METRICS} only the first {limit} get statistics (top-level "
@@ -220,11 +220,13 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "") or "none"
 
 
-def _inferred_limit(properties: Mapping[str, str]) -> int:
+def inferred_limit(properties: Mapping[str, str]) -> int:
+    """How many columns get statistics without a default; Iceberg takes its own limit for one that makes no sense."""
     try:
-        return int(properties[MAX_INFERRED_COLUMNS])
-    except (KeyError, ValueError):
+        limit = int(properties.get(MAX_INFERRED_COLUMNS, _INFERRED_DEFAULT))
+    except ValueError:
         return _INFERRED_DEFAULT
+    return limit if limit >= 0 else _INFERRED_DEFAULT
 
 
 def _leaf_names(schema: Schema) -> list[str]:

@@ -37,7 +37,7 @@ _LONG_MAX: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @njit(cache=True, nogil=True)
-def _read_long(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
+def read_long(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
     """One zigzag varint and the position behind it, which is ``end + 1`` when the bytes end too early or are no number.
 
     Nothing is raised here: a function that raises is not inlined into the loops, which makes them ten times slower.
@@ -72,12 +72,12 @@ def _find(ids: Ints, wanted: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _read_count(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
+def read_count(buffer: Bytes, position: int, end: int) -> tuple[int, int]:
     """Number of items of an array's next block; the position is ``end + 1`` when the bytes are damaged."""
-    count, position = _read_long(buffer, position, end)
+    count, position = read_long(buffer, position, end)
     if count < 0:
         count = -count
-        _, position = _read_long(buffer, position, end)
+        _, position = read_long(buffer, position, end)
     return (count, position) if 0 <= count <= end - position else (0, end + 1)
 
 
@@ -104,13 +104,13 @@ def _read_map(
     """
     highest = largest[0]
     while True:
-        count, position = _read_count(buffer, position, end)
+        count, position = read_count(buffer, position, end)
         if count == 0:
             break
         for _ in range(count):
             start = position
-            key, position = _read_long(buffer, position, end)
-            value, position = _read_long(buffer, position, end)
+            key, position = read_long(buffer, position, end)
+            value, position = read_long(buffer, position, end)
             offset = position
             if has_bytes:
                 if value < 0 or value > end - position:
@@ -143,11 +143,11 @@ def _read_longs(buffer: Bytes, position: int, end: int, values: Ints, used: Ints
     """
     total = 0
     while True:
-        count, position = _read_count(buffer, position, end)
+        count, position = read_count(buffer, position, end)
         if count == 0:
             return total, position
         for _ in range(count):
-            item, position = _read_long(buffer, position, end)
+            item, position = read_long(buffer, position, end)
             values[used[which]] = item
             used[which] += 1
         total += count
@@ -213,16 +213,16 @@ def walk(  # noqa: C901 - one branch an opcode
             opcode, operand, extra = program[instruction, 0], program[instruction, 1], program[instruction, 2]
             instruction += 1
             if opcode == UNION:
-                branch, position = _read_long(buffer, position, end)
+                branch, position = read_long(buffer, position, end)
                 if branch == extra:
                     instruction += operand
             elif opcode == LONG:
-                longs[operand, row], position = _read_long(buffer, position, end)
+                longs[operand, row], position = read_long(buffer, position, end)
                 longs_valid[operand, row] = True
             elif opcode in (SPAN, FIXED):
                 length = extra
                 if opcode == SPAN:
-                    length, position = _read_long(buffer, position, end)
+                    length, position = read_long(buffer, position, end)
                 if length < 0 or length > end - position:
                     raise ValueError("a value is longer than its block")
                 starts[operand, row] = base + position

@@ -21,6 +21,16 @@ AvroSchema = dict[str, Any]
 DAMAGE: Final = (KeyError, StopIteration, EOFError, ValueError, IndexError, TypeError, OverflowError, MemoryError)
 """What decoding damaged bytes can raise; ``UnicodeDecodeError`` is a ``ValueError``."""
 
+METRIC_MAPS: Final = {
+    108: "column_size",
+    109: "value_count",
+    110: "null_value_count",
+    137: "nan_value_count",
+    125: "lower_bound",
+    128: "upper_bound",
+}
+"""Field id of each metric map in a data file → its statistic (Iceberg specification, "Data File Fields")."""
+
 
 @dataclass(frozen=True)
 class AvroFile:

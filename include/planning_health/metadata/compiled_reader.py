@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.metadata import avro_kernel as kernel
-from planning_health.metadata.avro_reader import AvroFile, field_schema, names_by_field_id
+from planning_health.metadata.avro_reader import METRIC_MAPS, AvroFile, field_schema, names_by_field_id
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.model import ADDED, DELETED, files_schema
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_MAPS: Final = {108: "column_size", 109: "value_count", 110: "null_value_count", 137: "nan_value_count"}
-_BOUND_MAPS: Final = {125: "lower_bound", 128: "upper_bound"}
 _DENSE_IDS: Final = 1 << 20
 """Statistics bytes are counted for field ids below this, and for the reserved ones."""
 _RESERVED_IDS: Final = np.arange(2147483447, 2147483648, dtype=np.int64)
@@ -100,9 +98,9 @@ def _instructions(slots: _Slots, item: dict[str, Any], schema: Any) -> list[tupl
     field_id = item.get("field-id", -1)
     if field_id == 102:
         return _partition(slots, schema)
-    if field_id in _MAPS or field_id in _BOUND_MAPS:
-        name = _MAPS.get(field_id) or _BOUND_MAPS[field_id]
-        return [(kernel.MAP, slots.maps.setdefault(name, len(slots.maps)), int(field_id in _BOUND_MAPS))]
+    if field_id in METRIC_MAPS:
+        name = METRIC_MAPS[field_id]
+        return [(kernel.MAP, slots.maps.setdefault(name, len(slots.maps)), int(name.endswith("bound")))]
     if field_id in _LIST_FIELDS:
         name = _LIST_FIELDS[field_id]
         return [(kernel.LONGS, slots.long(name), list(_LIST_FIELDS).index(field_id))]

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.metadata.avro_reader import (
+    METRIC_MAPS,
     AvroFile,
     field_schema,
     names_by_field_id,
@@ -56,15 +57,6 @@ CODECS: Final = frozenset({"null", "deflate", "zstandard"})
 _STATUS, _SNAPSHOT, _FILE, _SEQUENCE_NUMBER, _FILE_SEQUENCE_NUMBER = range(5)
 _PATH, _FIRST_ROW_ID, _CONTENT_OFFSET = 100, 142, 144
 _EXISTING: Final = 0
-_STATISTICS: Final[Mapping[int, str]] = {
-    108: "column_size",
-    109: "value_count",
-    110: "null_value_count",
-    137: "nan_value_count",
-    125: "lower_bound",
-    128: "upper_bound",
-}
-"""Data-file field id of each metric map → the statistic (Iceberg specification, "Data File Fields")."""
 
 Entry = dict[str, Any]
 Keep = Callable[[str, int, Any], Any]
@@ -238,7 +230,7 @@ class SampledManifest:
     def _maps(self) -> dict[str, tuple[str, str, str]]:
         """The name of each metric map → (what it holds, name of its key, name of its value)."""
         maps = {}
-        for field_id, statistic in _STATISTICS.items():
+        for field_id, statistic in METRIC_MAPS.items():
             if field_id in self._file_names:
                 name = self._file_names[field_id]
                 key, value = non_null(field_schema(self._file_schema, name)["items"])["fields"]

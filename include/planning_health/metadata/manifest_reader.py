@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.errors import NotMeasurableError
-from planning_health.metadata.avro_reader import DAMAGE, AvroFile, field_schema, names_by_field_id, non_null, read_avro
+from planning_health.metadata.avro_reader import (
+    DAMAGE,
+    METRIC_MAPS,
+    AvroFile,
+    field_schema,
+    names_by_field_id,
+    non_null,
+    read_avro,
+)
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.model import (
     ADDED,
@@ -25,16 +33,6 @@ from planning_health.metadata.model import (
     DELETED,
     files_schema,
 )
-
-_METRIC_MAPS: Final = {
-    108: "column_size",
-    109: "value_count",
-    110: "null_value_count",
-    137: "nan_value_count",
-    125: "lower_bound",
-    128: "upper_bound",
-}
-"""Data-file field id of each metric map → the recorded statistic (Iceberg specification, "Data File Fields")."""
 
 _SCALARS: Final = {
     100: "file_path",
@@ -160,7 +158,7 @@ class _Decoder:
         self.file_names = names_by_field_id(self.file_schema)
         self.maps = {
             self.file_names[field_id]: (statistic, *self._key_and_value(field_id))
-            for field_id, statistic in _METRIC_MAPS.items()
+            for field_id, statistic in METRIC_MAPS.items()
             if field_id in self.file_names
         }
         self.partition_encoders = self._partition_encoders()

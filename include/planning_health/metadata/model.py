@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.sorting import SortOrder
 from pyiceberg.types import IcebergType, NestedField
 
 from planning_health.identifiers import TableName
@@ -154,6 +156,11 @@ class TableInfo:
         return self.metadata.default_spec_id
 
     @property
+    def sort_order(self) -> SortOrder | None:
+        """The order that new files are written in."""
+        return self.metadata.sort_order_by_id(self.metadata.default_sort_order_id)
+
+    @property
     def properties(self) -> dict[str, str]:
         """The table's properties."""
         return self.metadata.properties
@@ -211,3 +218,8 @@ class PlanningMetadata:
     data_files: pa.Table
     delete_files: pa.Table
     samples: EntrySamples = field(default_factory=EntrySamples)
+
+    @property
+    def metadata_bytes(self) -> int:
+        """Sizes of all manifests, summed."""
+        return int(pc.sum(self.manifests["length"]).as_py() or 0)

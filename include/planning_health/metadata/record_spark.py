@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import fsspec
 import pyarrow as pa
 
 from planning_health.errors import InputError, NotMeasurableError
@@ -25,7 +24,7 @@ from planning_health.metadata.model import DATA, DELETES, TableInfo
 from planning_health.metadata.record import ReadBytes, manifests_of, manifests_table, read_and_decode
 from planning_health.metadata.recorded_columns import columns_to_record
 from planning_health.metadata.snapshot_choice import SnapshotChoice
-from planning_health.metadata.storage_options import storage_options
+from planning_health.metadata.storage_options import filesystem_of
 from planning_health.metadata.store import (
     DATA_FILES,
     DELETE_FILES,
@@ -176,7 +175,7 @@ class _RecordTask:
     def reader(self) -> ReadBytes:
         def read(path: str) -> bytes:
             try:
-                filesystem, inner = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
+                filesystem, inner = filesystem_of(path, self.io_properties)
                 content: bytes = filesystem.cat_file(inner)
             except FileNotFoundError as error:
                 raise NotMeasurableError(f"{path} is missing") from error

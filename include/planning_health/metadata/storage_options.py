@@ -1,9 +1,17 @@
-"""fsspec storage options from Iceberg's file IO properties: what executors need to read manifests."""
+"""The file system of a path, from Iceberg's file IO properties: what executors need to read and write manifests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import fsspec
+
+
+def filesystem_of(path: str, properties: Mapping[str, str]) -> tuple[Any, str]:
+    """The fsspec file system of a path that Iceberg opens with these properties, and the path in it."""
+    found: tuple[Any, str] = fsspec.url_to_fs(path, **storage_options(path, properties))
+    return found
 
 
 def storage_options(path: str, properties: Mapping[str, str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from pyiceberg.types import BinaryType, PrimitiveType, StringType
 from planning_health.errors import InputError
 from planning_health.metadata.manifest_encoding import SampledManifest
 from planning_health.metadata.model import DATA, MANIFESTS_SCHEMA, STATISTICS, PlanningMetadata, TableInfo
+from planning_health.metadata.truncation import truncated_bytes, truncated_text
 from planning_health.planning.expressions import ReferenceResolver
 from planning_health.planning.manifest_size import header_bytes
 
@@ -158,7 +159,7 @@ def _with_less(files: pa.Table, asked: list[_Asked]) -> pa.Table:
 
 def _asked(info: TableInfo, modes: Mapping[str, str], default: str | None) -> list[_Asked]:
     resolve = ReferenceResolver(info.schema)
-    leaves = _leaf_columns(info.schema)
+    leaves = leaf_columns(info.schema)
     asked: list[_Asked] = []
     for name, mode in modes.items():
         ref = resolve(name)
@@ -174,7 +175,7 @@ def _asked(info: TableInfo, modes: Mapping[str, str], default: str | None) -> li
     return [*asked, _Asked(DEFAULT, parsed, others)]
 
 
-def _leaf_columns(schema: Schema) -> dict[int, bool]:
+def leaf_columns(schema: Schema) -> dict[int, bool]:
     """The columns that have values of their own → whether their bounds are text or bytes."""
     kinds = {field_id: schema.find_type(field_id) for field_id in sorted(schema.field_ids)}
     return {i: isinstance(k, StringType | BinaryType) for i, k in kinds.items() if isinstance(k, PrimitiveType)}
@@ -182,8 +183,7 @@ def _leaf_columns(schema: Schema) -> dict[int, bool]:
 
 def _sorted_by(info: TableInfo) -> set[int]:
     """The source columns of the table's sort order, those with a transform that keeps the order."""
-    orders = {order.order_id: order for order in info.metadata.sort_orders}
-    order = orders.get(info.metadata.default_sort_order_id)
+    order = info.sort_order
     return {f.source_id for f in order.fields if f.transform.preserves_order} if order else set()
 
 
@@ -218,29 +218,8 @@ def truncate_bound(raw: bytes, length: int, *, upper: bool) -> bytes | None:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        return _truncated_bytes(raw, length, upper=upper)
-    if len(text) <= length:
-        return raw
-    return text[:length].encode() if not upper else _rounded_up(text[:length])
-
-
-def _rounded_up(text: str) -> bytes | None:
-    for position in range(len(text) - 1, -1, -1):
-        point = ord(text[position]) + 1
-        if 0xD800 <= point <= 0xDFFF:  # surrogates are no code points of text
-            point = 0xE000
-        if point <= 0x10FFFF:
-            return (text[:position] + chr(point)).encode()
-    return None
-
-
-def _truncated_bytes(raw: bytes, length: int, *, upper: bool) -> bytes | None:
-    if len(raw) <= length or not upper:
-        return raw[:length]
-    for position in range(length - 1, -1, -1):
-        if raw[position] < 0xFF:
-            return raw[:position] + bytes([raw[position] + 1])
-    return None
+        return truncated_bytes(raw, length, upper=upper)
+    return truncated_text(text, length, upper=upper)
 
 
 def _encoded_again(

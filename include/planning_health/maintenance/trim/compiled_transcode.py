@@ -14,7 +14,6 @@ from planning_health.maintenance.trim.transcode import (
     DATA_FILE,
     FILE_SEQUENCE_NUMBER,
     FIRST_ROW_ID,
-    MAPS,
     PARTITION,
     RECORD_COUNT,
     REQUIRED,
@@ -25,7 +24,14 @@ from planning_health.maintenance.trim.transcode import (
     partition_fields,
 )
 from planning_health.metadata import avro_kernel as wire
-from planning_health.metadata.avro_reader import AvroFile, AvroSchema, field_schema, names_by_field_id, non_null
+from planning_health.metadata.avro_reader import (
+    METRIC_MAPS,
+    AvroFile,
+    AvroSchema,
+    field_schema,
+    names_by_field_id,
+    non_null,
+)
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.model import EXISTING
 
@@ -104,7 +110,7 @@ def _programs(source: AvroSchema, target: AvroSchema) -> tuple[Ints, Ints]:
 
 def _source_row(key: Key, schema: Any, null: int) -> Row:
     if _is_map(key):
-        return wire.MAP, 0, null, _BOUNDS.get(MAPS[key[1]], trim.COUNTS_MAP)
+        return wire.MAP, 0, null, _BOUNDS.get(METRIC_MAPS[key[1]], trim.COUNTS_MAP)
     return *_opcode(schema), null, _MEANINGS.get(key, trim.PLAIN)
 
 
@@ -122,7 +128,7 @@ def _target_row(key: Key, schema: Any, null: int, place: int, source: list[Row])
 
 
 def _is_map(key: Key) -> bool:
-    return key[0] == "file" and key[1] in MAPS
+    return key[0] == "file" and key[1] in METRIC_MAPS
 
 
 def _fields(schema: AvroSchema) -> Iterator[tuple[Key, Any, int]]:

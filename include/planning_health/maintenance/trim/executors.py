@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import fsspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +15,7 @@ from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.trim.transcode import transcode
 from planning_health.metadata.avro_reader import read_avro
 from planning_health.metadata.manifest_list import ManifestFile
-from planning_health.metadata.storage_options import storage_options
+from planning_health.metadata.storage_options import filesystem_of
 
 Ints = npt.NDArray[np.int32]
 Chunk = tuple[int, tuple[bytes, bytes, bytes]]
@@ -33,11 +31,6 @@ class Task:
     prefix: str
     io_properties: dict[str, str]
     compiled: bool
-
-    def open(self, path: str) -> tuple[Any, str]:
-        """The file system of a path, and the path in it."""
-        found: tuple[Any, str] = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
-        return found
 
     def path(self, number: int) -> str:
         """Where a new manifest goes. A task that runs twice writes the same bytes to the same place."""
@@ -64,7 +57,7 @@ def encoder(task: Task) -> Callable[[tuple[ManifestFile, Places]], Iterator[Chun
 
     def encode(work: tuple[ManifestFile, Places]) -> Iterator[Chunk]:
         manifest, places = work
-        filesystem, path = task.open(manifest.path)
+        filesystem, path = filesystem_of(manifest.path, task.io_properties)
         source = read_avro(manifest.path, filesystem.cat_file(path))
         new = transcode(manifest, source, task.empty.avro.schema, task.rule, compiled=task.compiled)
         starts, ends = new.offsets[places.positions], new.offsets[places.positions + 1]
@@ -89,7 +82,7 @@ def writer(task: Task) -> Callable[[Iterator[Chunk]], Iterator[tuple[int, int]]]
             by_group[group].append(chunk)
         for group, parts in by_group.items():
             content = task.empty.filled(_in_order(parts))
-            filesystem, path = task.open(task.path(group))
+            filesystem, path = filesystem_of(task.path(group), task.io_properties)
             filesystem.pipe_file(path, content)
             yield group, len(content)
 

@@ -20,16 +20,15 @@ from pyiceberg.types import (
 )
 
 from planning_health.errors import InputError
-from planning_health.maintenance.properties import COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_COLUMNS
+from planning_health.maintenance.properties import COLUMN_METRICS, DEFAULT_METRICS, inferred_limit
 from planning_health.maintenance.trim.rule import WHOLE, Kept, TrimRule
 from planning_health.metadata.model import PlanningMetadata
-from planning_health.planning.fewer_statistics import MetricsMode
+from planning_health.planning.fewer_statistics import MetricsMode, leaf_columns
 
 NONE: Final = MetricsMode.parse("none")
 _DEFAULT: Final = MetricsMode.parse("truncate(16)")
 """What Iceberg takes where nothing is set, and for columns of the sort order where the default keeps no bounds."""
 
-_INFERRED_LIMIT: Final = 100
 _ROW_LINEAGE_IDS: Final = (2147483540, 2147483539)
 """``_row_id`` and ``_last_updated_sequence_number``, which v3 data files may store as columns."""
 
@@ -50,10 +49,10 @@ def effective_modes(
         sort_order: the table's current sort order.
     """
     default = _default_mode(schema, properties)
-    leaves = _leaves(schema)
+    leaves = leaf_columns(schema)
     modes = dict.fromkeys([*leaves, *_ROW_LINEAGE_IDS], default)
     if DEFAULT_METRICS not in properties and default == NONE:
-        modes |= dict.fromkeys(_first_columns(schema, _limit(properties)), _DEFAULT)
+        modes |= dict.fromkeys(_first_columns(schema, inferred_limit(properties)), _DEFAULT)
     promoted = default if default.keeps_bounds else _DEFAULT
     for field in sort_order.fields if sort_order else ():
         if field.transform.preserves_order and field.source_id in leaves:
@@ -75,10 +74,8 @@ def trim_rule(metadata: PlanningMetadata, properties: Mapping[str, str]) -> Trim
         metadata: the recorded snapshot, with all its delete files.
         properties: the table's properties, as they are or will be.
     """
-    table = metadata.info.metadata
-    schema = table.schema()
-    orders = {order.order_id: order for order in table.sort_orders}
-    modes = effective_modes(schema, properties, orders.get(table.default_sort_order_id))
+    schema = metadata.info.metadata.schema()
+    modes = effective_modes(schema, properties, metadata.info.sort_order)
     compared = pc.unique(pc.list_flatten(metadata.delete_files["equality_ids"])).to_pylist()
     kept = {field_id: _kept(mode, field_id, schema) for field_id, mode in modes.items() if mode.counts}
     return TrimRule(kept | dict.fromkeys(compared, Kept(WHOLE)))
@@ -101,19 +98,7 @@ def _parsed(text: str, fallback: MetricsMode) -> MetricsMode:
 def _default_mode(schema: Schema, properties: Mapping[str, str]) -> MetricsMode:
     if DEFAULT_METRICS in properties:
         return _parsed(properties[DEFAULT_METRICS], _DEFAULT)
-    return _DEFAULT if _counted_columns(schema.as_struct()) <= _limit(properties) else NONE
-
-
-def _limit(properties: Mapping[str, str]) -> int:
-    try:
-        limit = int(properties.get(MAX_INFERRED_COLUMNS, _INFERRED_LIMIT))
-    except ValueError:
-        return _INFERRED_LIMIT
-    return limit if limit >= 0 else _INFERRED_LIMIT
-
-
-def _leaves(schema: Schema) -> list[int]:
-    return [i for i in sorted(schema.field_ids) if isinstance(schema.find_type(i), PrimitiveType)]
+    return _DEFAULT if _counted_columns(schema.as_struct()) <= inferred_limit(properties) else NONE
 
 
 def _children(kind: IcebergType) -> tuple[NestedField, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from planning_health.errors import WorkFailedError
+from planning_health.maintenance.guards import copies_manifests
 from planning_health.maintenance.predicted_state import Rows
 from planning_health.maintenance.rewrite import ConflictError
 from planning_health.maintenance.trim.executors import Places, Task, encoder, writer
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _COMPRESSION_PROPERTY: Final = "write.manifest.compression-codec"
-_INHERITANCE_PROPERTY: Final = "compatibility.snapshot-id-inheritance.enabled"
 _MANIFESTS_PER_TASK: Final = 16
 _TASKS_PER_CORE: Final = 2
 
@@ -67,7 +67,7 @@ def trim_manifests(spark: SparkSession, java_table: Any, prediction: TrimPredict
         if any(_is_cleanable(spark, java) for java in causes(error)) and not staged.has_landed():
             staged.remove()
         raise
-    if _copies_manifests(java_table):
+    if copies_manifests(java_table.operations().current().formatVersion(), dict(java_table.properties())):
         staged.remove()
     staged.remove_earlier()
 
@@ -97,12 +97,6 @@ def _is_cleanable(spark: SparkSession, java: Any) -> bool:
 
     gateway = spark.sparkContext._gateway
     return bool(is_instance_of(gateway, java, "org.apache.iceberg.exceptions.CleanableFailure"))
-
-
-def _copies_manifests(java_table: Any) -> bool:
-    """Whether Iceberg copied what we added: it cannot inherit the snapshot id in format version 1, unless told so."""
-    inherits = str(java_table.properties().get(_INHERITANCE_PROPERTY) or "false").lower() == "true"
-    return bool(java_table.operations().current().formatVersion() == 1) and not inherits
 
 
 def _commit(spark: SparkSession, java_table: Any, old: list[Any], made: list[bytes], summary: dict[str, str]) -> None:

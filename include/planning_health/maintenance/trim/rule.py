@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planning_health.metadata.truncation import truncated_bytes, truncated_text
+
 WHOLE: Final = -1
 """Stands for bounds that are kept as they are."""
 
 NO_BOUNDS: Final = 0
-
-_HIGHEST_CODE_POINT: Final = 0x10FFFF
-_SURROGATES: Final = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Kept:
             return None
         if self.length == WHOLE or len(raw) <= self.length:
             return raw
-        return shortened_text(raw, self.length, upper=upper) if self.text else _shortened(raw, self.length, upper=upper)
+        return (_shortened_text if self.text else truncated_bytes)(raw, self.length, upper=upper)
 
 
 @dataclass(frozen=True)
@@ -54,35 +53,10 @@ class TrimRule:
         return (field_id for field_id, kept in self.columns.items() if kept.length != NO_BOUNDS)
 
 
-def shortened_text(raw: bytes, length: int, *, upper: bool) -> bytes | None:
-    """A text bound of at most so many code points.
-
-    An upper bound is rounded up at the last code point that can be, so that it stays one. There is no bound where none
-    can, and none where the bytes are not UTF-8: Iceberg could not read it.
-    """
+def _shortened_text(raw: bytes, length: int, *, upper: bool) -> bytes | None:
+    """There is no bound where the bytes are not UTF-8: Iceberg could not read it."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         return None
-    if len(text) <= length:
-        return raw
-    return _rounded_up(text[:length]) if upper else text[:length].encode()
-
-
-def _rounded_up(text: str) -> bytes | None:
-    for position in range(len(text) - 1, -1, -1):
-        following = ord(text[position]) + 1
-        if following in _SURROGATES:
-            following = _SURROGATES.stop
-        if following <= _HIGHEST_CODE_POINT:
-            return (text[:position] + chr(following)).encode()
-    return None
-
-
-def _shortened(raw: bytes, length: int, *, upper: bool) -> bytes | None:
-    if not upper:
-        return raw[:length]
-    for position in range(length - 1, -1, -1):
-        if raw[position] < 0xFF:
-            return raw[:position] + bytes([raw[position] + 1])
-    return None
+    return truncated_text(text, length, upper=upper)

@@ -7,10 +7,8 @@ import logging
 from typing import Any, Final
 from uuid import uuid4
 
-import fsspec
-
 from planning_health.maintenance.java_table import RUN_ID_PROPERTY, SPEC_ID_PROPERTY, own_snapshots
-from planning_health.metadata.storage_options import storage_options
+from planning_health.metadata.storage_options import filesystem_of
 from planning_health.run_folder import run_key
 
 logger = logging.getLogger(__name__)
@@ -40,7 +38,7 @@ class Staged:
 
     def remove(self) -> None:
         """Removes this attempt's files; what cannot be removed is named in the log."""
-        filesystem, prefix = self._filesystem(self.prefix)
+        filesystem, prefix = filesystem_of(self.prefix, self.io_properties)
         self._remove(filesystem, filesystem.glob(f"{glob.escape(prefix)}-m*.avro"))
 
     def has_landed(self) -> bool:
@@ -63,7 +61,7 @@ class Staged:
         Iceberg refuses. Files of an attempt that landed and was rolled back are in a snapshot, and stay.
         """
         try:
-            filesystem, prefix = self._filesystem(self._attempts)
+            filesystem, prefix = filesystem_of(self._attempts, self.io_properties)
             found = {path.rpartition("/")[2]: path for path in filesystem.glob(f"{glob.escape(prefix)}*-m*.avro")}
             own = self.prefix.rpartition("/")[2]
             earlier = {name: path for name, path in found.items() if not name.startswith(own)}
@@ -79,10 +77,6 @@ class Staged:
 
     def _manifests_of(self, snapshot_id: int) -> list[str]:
         return [str(m.path()) for m in self._table.snapshot(snapshot_id).allManifests(self._table.io())]
-
-    def _filesystem(self, path: str) -> tuple[Any, str]:
-        filesystem, inner = fsspec.url_to_fs(path, **storage_options(path, self.io_properties))
-        return filesystem, str(inner)
 
     def _remove(self, filesystem: Any, paths: list[str]) -> None:
         for path in paths:

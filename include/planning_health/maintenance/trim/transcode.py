@@ -19,6 +19,7 @@ import numpy.typing as npt
 from planning_health.errors import WorkFailedError
 from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.metadata.avro_reader import (
+    METRIC_MAPS,
     AvroFile,
     AvroSchema,
     field_schema,
@@ -32,16 +33,6 @@ from planning_health.metadata.model import ADDED, DELETED, EXISTING
 
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = range(5)
 PARTITION, RECORD_COUNT, _BLOCK_SIZE, _CONTENT, FIRST_ROW_ID = 102, 103, 105, 134, 142
-MAPS: Final = {
-    108: "column_size",
-    109: "value_count",
-    110: "null_value_count",
-    137: "nan_value_count",
-    125: "lower_bound",
-    128: "upper_bound",
-}
-"""Field id of each metric map in a data file → its statistic (Iceberg specification, "Data File Fields")."""
-
 REQUIRED: Final = {_BLOCK_SIZE: 64 * 1024 * 1024, _CONTENT: 0}
 """What is written where the target requires a field that the source lacks; the block size is Iceberg's constant."""
 
@@ -154,7 +145,7 @@ class _Entries:
                 value = row_id
             elif field_id == PARTITION:
                 value = self._partition(value)
-            elif field_id in MAPS:
+            elif field_id in METRIC_MAPS:
                 value = self._map(field_id, value)
             made[name] = REQUIRED.get(field_id) if value is None else value
         return made
@@ -163,7 +154,7 @@ class _Entries:
         if not pairs:
             return None
         (key, value), (new_key, new_value) = self.old.pairs[field_id], self.new.pairs[field_id]
-        kept = ((pair[key], self.rule.keep(MAPS[field_id], pair[key], pair[value])) for pair in pairs)
+        kept = ((pair[key], self.rule.keep(METRIC_MAPS[field_id], pair[key], pair[value])) for pair in pairs)
         return [{new_key: column, new_value: left} for column, left in kept if left is not None] or None
 
     def _partition(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +180,7 @@ class _Names:
         file = field_schema(schema, self.entry[DATA_FILE])
         self.file = names_by_field_id(file)
         self.pairs: dict[int, tuple[str, str]] = {}
-        for field_id in MAPS.keys() & self.file.keys():
+        for field_id in METRIC_MAPS.keys() & self.file.keys():
             key, value = non_null(field_schema(file, self.file[field_id])["items"])["fields"]
             self.pairs[field_id] = key["name"], value["name"]
         partition = field_schema(file, self.file[PARTITION])

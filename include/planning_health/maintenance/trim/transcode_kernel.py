@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from planning_health.metadata.avro_kernel import FIXED, LONG, LONGS, SPAN, _read_count, _read_long
+from planning_health.metadata.avro_kernel import FIXED, LONG, LONGS, SPAN, read_count, read_long
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -244,13 +244,13 @@ def _trim_map(
     """
     kept = 0
     while True:
-        count, position = _read_count(buffer, position, end)
+        count, position = read_count(buffer, position, end)
         if count == 0:
             return position, at, kept
         for _ in range(count):
             start = position
-            key, position = _read_long(buffer, position, end)
-            value, position = _read_long(buffer, position, end)
+            key, position = read_long(buffer, position, end)
+            value, position = read_long(buffer, position, end)
             value_at = position
             if meaning != COUNTS_MAP:
                 if value < 0 or value > end - position:
@@ -281,11 +281,11 @@ def _trim_map(
 @njit(cache=True, nogil=True)
 def _skip_longs(buffer: Bytes, position: int, end: int) -> int:
     while True:
-        count, position = _read_count(buffer, position, end)
+        count, position = read_count(buffer, position, end)
         if count == 0:
             return position
         for _ in range(count):
-            _, position = _read_long(buffer, position, end)
+            _, position = read_long(buffer, position, end)
 
 
 @njit(cache=True, nogil=True)
@@ -361,18 +361,18 @@ def transcode(  # noqa: C901 - one branch a kind of field
             opcode, operand, null, meaning = source[index, 0], source[index, 1], source[index, 2], source[index, 3]
             starts[index] = -1
             if null >= 0:
-                branch, position = _read_long(buffer, position, end)
+                branch, position = read_long(buffer, position, end)
                 if branch == null:
                     continue
             starts[index] = position
             if opcode == LONG:
-                value, position = _read_long(buffer, position, end)
+                value, position = read_long(buffer, position, end)
                 if meaning != PLAIN:
                     numbers[meaning] = value
             elif opcode in (SPAN, FIXED):
                 length = operand
                 if opcode == SPAN:
-                    length, position = _read_long(buffer, position, end)
+                    length, position = read_long(buffer, position, end)
                 if length < 0 or length > end - position:
                     raise ValueError("a value is longer than its block")
                 position += length
