@@ -1,4 +1,4 @@
-"""Shortens bounds as Iceberg does (``UnicodeUtil``, ``BinaryUtil``): an upper bound stays one, since it is rounded up."""
+"""Shortens bounds as Iceberg does (``UnicodeUtil``, ``BinaryUtil``): an upper one is rounded up, and stays a bound."""
 
 from __future__ import annotations
 
