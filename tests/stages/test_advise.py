@@ -28,7 +28,7 @@ from planning_health.settings import Query, SettingsDocument
 from planning_health.stages.advise_layout import advise_layout_step, layout_document
 from planning_health.stages.advise_metrics import advise_metrics_step, metrics_document
 from planning_health.stages.forms import maintenance_request
-from planning_health.stages.observed_workload import known_queries, workload_of
+from planning_health.stages.observed_workload import known_queries, recorded_observations, workload_of
 from planning_health.stages.propose import propose
 from planning_health.stages.table_stage import MEASUREMENT
 
@@ -112,7 +112,8 @@ def test_without_a_workload_the_reason_names_what_is_missing(scattered: Planning
 def test_observed_filters_are_queries_of_maintenance(folder: RunFolder, scattered: PlanningMetadata) -> None:
     observed = [seen(QUERY.where), replace(seen("site = 'a'"), weight=3.0), seen("d > DATE'2022-02-10'")]
     folder.write_result("observed", data=[item.as_json() for item in observed])
-    assert known_queries(folder, scattered, [QUERY]) == [
+    workload = workload_of(scattered, recorded_observations(folder), [QUERY])
+    assert known_queries(workload, SCHEMA, [QUERY]) == [
         QUERY,
         Query(name="observed 1", where="(`Site` IS NOT NULL AND `Site` = 'a')", weight=3.0),
         Query(name="observed 2", where="(`d` IS NOT NULL AND `d` > DATE'2022-02-10')", weight=1.0),

@@ -8,7 +8,7 @@ from planning_health.advice.layout import LayoutAdvice, rewritten
 from planning_health.advice.metrics import NO_STATISTICS, MetricsAdvice
 from planning_health.maintenance import commands
 from planning_health.maintenance.properties import plan_properties
-from planning_health.maintenance.proposals import decide_specs, effect_of, property_proposal
+from planning_health.maintenance.proposals import decide_specs, effect_of, property_proposal, rollback_commands
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
@@ -28,14 +28,13 @@ def statistics_proposal(metadata: PlanningMetadata, advice: MetricsAdvice, workl
     plan = plan_properties(metadata.info, request)
     decisions = [item for item in decide_specs(metadata, request, workload) if item.prediction and item.worthwhile]
     state = decisions[-1].prediction.metadata if decisions and decisions[-1].prediction else metadata
-    name, snapshot_id = metadata.info.name, metadata.info.snapshot_id
-    undone = [commands.rollback(name, snapshot_id)] if decisions and snapshot_id is not None else []
+    name = metadata.info.name
     return property_proposal(metadata, request, plan, workload) | {
         "id": "advised_statistics",
         "title": "Keep the column statistics that the queries use, and trim the others",
         "why": _statistics_why(advice),
         "commands": [*plan.commands(name), *(commands.trim(name, item.spec_id) for item in decisions)],
-        "undo": [*plan.undo(name), *undone],
+        "undo": [*plan.undo(name), *(rollback_commands(metadata.info) if decisions else ())],
         "predicted": effect_of(metadata, state, workload),
         "risk": "Queries that were not observed may read more files: statistics that are gone prune nothing, and come "
         "back only by a rollback, or when data files are rewritten. " + " ".join(plan.notes),
@@ -58,7 +57,6 @@ def layout_proposal(metadata: PlanningMetadata, advice: LayoutAdvice, workload: 
     """Sets the advised target size and rewrites the manifests in the advised order; ``None`` where today's is good."""
     if advice.advised is None:
         return None
-    name, snapshot_id = metadata.info.name, metadata.info.snapshot_id
     target, order = advice.advised.target_bytes, list(advice.advised.sort_by)
     request = MaintenanceRequest(
         actions=["set_properties", "rewrite_manifests"], target_manifest_bytes=target, sort_by=order
@@ -72,10 +70,7 @@ def layout_proposal(metadata: PlanningMetadata, advice: LayoutAdvice, workload: 
         "spec_id": None,
         "sort_by": order,
         "commands": advice.commands(metadata),
-        "undo": [
-            *commands.property_changes(name, before),
-            *([commands.rollback(name, snapshot_id)] if snapshot_id is not None else []),
-        ],
+        "undo": [*commands.property_changes(metadata.info.name, before), *rollback_commands(metadata.info)],
         "predicted": effect_of(metadata, rewritten(metadata, target, advice.advised.sort_by), workload),
         "risk": "Instead of other rewrites of these manifests, not on top of them. Metadata only: no data file is "
         "touched. Undo it only while no other commit has followed: a rollback would lose that commit.",

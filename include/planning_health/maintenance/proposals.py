@@ -15,7 +15,7 @@ from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
-from planning_health.maintenance.layout import layout_of
+from planning_health.maintenance.layout import Layout, layout_of
 from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
 from planning_health.maintenance.prediction import (
     TARGET_SIZE_PROPERTY,
@@ -32,7 +32,7 @@ from planning_health.maintenance.trim.metrics_config import trim_rule
 from planning_health.maintenance.trim.prediction import TrimPrediction, predict_trim, unreadable_partition
 from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.workload import Opened, Workload
-from planning_health.metadata import PlanningMetadata
+from planning_health.metadata import PlanningMetadata, TableInfo
 
 _EFFECTS: Final = ("manifests", "delete_manifests", "metadata_bytes", "statistics_bytes", "deleted_entries")
 
@@ -98,14 +98,13 @@ def decide_spec(
         return SpecDecision(
             spec_id, metadata, None, False, f"spec {spec_id} has {count} manifest(s): nothing to merge or split"
         )
-    before, after = layout_of(metadata), layout_of(prediction.metadata)
-    costs = workload.cost(metadata, spec_id), workload.cost(prediction.metadata, spec_id)
-    effect = _effect(metadata, prediction.metadata, spec_id, workload)
-    if costs[1] <= costs[0] * (1 - WORTHWHILE):
-        return SpecDecision(spec_id, metadata, prediction, True, effect)
-    smaller = after.metadata_bytes <= before.metadata_bytes * (1 - WORTHWHILE) and costs[1] <= costs[0]
-    if smaller and before.deleted_entries:  # entries of removed files are dead weight for every reader
-        return SpecDecision(spec_id, metadata, prediction, True, effect)
+    effect = _Effect.of(metadata, prediction.metadata, spec_id, workload)
+    if effect.cost_after <= effect.cost_before * (1 - WORTHWHILE):
+        return SpecDecision(spec_id, metadata, prediction, True, str(effect))
+    smaller = effect.after.metadata_bytes <= effect.before.metadata_bytes * (1 - WORTHWHILE)
+    no_dearer = effect.cost_after <= effect.cost_before
+    if smaller and no_dearer and effect.before.deleted_entries:  # entries of removed files weigh on every reader
+        return SpecDecision(spec_id, metadata, prediction, True, str(effect))
     return SpecDecision(spec_id, metadata, prediction, False, f"nothing would improve ({effect})")
 
 
@@ -124,8 +123,8 @@ def decide_trim(
     if not prediction.removed_bytes:
         reason = f"spec {spec_id}: no entry carries more statistics than the metrics properties say"
         return SpecDecision(spec_id, metadata, None, False, reason)
-    effect = _effect(metadata, prediction.metadata, spec_id, workload)
-    share = prediction.removed_bytes / max(1, layout_of(metadata).statistics_bytes)
+    effect = _Effect.of(metadata, prediction.metadata, spec_id, workload)
+    share = prediction.removed_bytes / max(1, effect.before.statistics_bytes)
     reason = f"{share:.0%} of all statistics are more than the metrics properties say ({effect})"
     return SpecDecision(spec_id, metadata, prediction, True, reason)
 
@@ -144,16 +143,35 @@ def target_of(metadata: PlanningMetadata, request: MaintenanceRequest) -> int:
     return request.target_manifest_bytes or target_size(metadata.info.properties)
 
 
-def _effect(before: PlanningMetadata, after: PlanningMetadata, spec_id: int, workload: Workload) -> str:
-    layouts = layout_of(before), layout_of(after)
-    costs = workload.cost(before, spec_id), workload.cost(after, spec_id)
-    counts = layouts[0].manifests_by_spec.get(spec_id, 0), layouts[1].manifests_by_spec.get(spec_id, 0)
-    return (
-        f"spec {spec_id}: {counts[0]} → {counts[1]} manifests, "
-        f"{layouts[0].metadata_bytes:,} → {layouts[1].metadata_bytes:,} bytes of manifests, "
-        f"planning cost of {'the queries' if workload.configured else 'a lookup'} × "
-        f"{costs[1] / costs[0] if costs[0] else 1:.2f}"
-    )
+@dataclass(frozen=True)
+class _Effect:
+    """A table before and after the rewrite of one spec, and what planning costs in that spec's manifests."""
+
+    spec_id: int
+    before: Layout
+    after: Layout
+    cost_before: float
+    cost_after: float
+    cost_of: str
+
+    @classmethod
+    def of(cls, before: PlanningMetadata, after: PlanningMetadata, spec_id: int, workload: Workload) -> _Effect:
+        return cls(
+            spec_id,
+            layout_of(before),
+            layout_of(after),
+            workload.cost(before, spec_id),
+            workload.cost(after, spec_id),
+            "the queries" if workload.configured else "a lookup",
+        )
+
+    def __str__(self) -> str:
+        counts = [layout.manifests_by_spec.get(self.spec_id, 0) for layout in (self.before, self.after)]
+        return (
+            f"spec {self.spec_id}: {counts[0]} → {counts[1]} manifests, "
+            f"{self.before.metadata_bytes:,} → {self.after.metadata_bytes:,} bytes of manifests, "
+            f"planning cost of {self.cost_of} × {self.cost_after / self.cost_before if self.cost_before else 1:.2f}"
+        )
 
 
 def _manifests_of(metadata: PlanningMetadata, spec_id: int) -> int:
@@ -262,7 +280,6 @@ def rewrite_proposal(
         raise ValueError("only a predicted rewrite can be proposed")
     metadata, info = decision.base, decision.base.info
     next_append, note = _after_next_append(decision.prediction.metadata, target_of(metadata, request))
-    undo = [commands.rollback(info.name, info.snapshot_id)] if info.snapshot_id is not None else []
     action = decision.action
     return {
         "id": f"{action}_spec_{decision.spec_id}",
@@ -272,7 +289,7 @@ def rewrite_proposal(
         "spec_id": decision.spec_id,
         "sort_by": list(request.sort_by),
         "commands": [decision.command(info.name, request.sort_by)],
-        "undo": undo,
+        "undo": rollback_commands(info),
         "predicted": effect_of(metadata, decision.prediction.metadata, workload),
         "after_next_append": next_append,
         "risk": _rewrite_risk(metadata, f"{_TRIM_RISK} {note}" if decision.trims else note, earlier),
@@ -285,6 +302,11 @@ def rewrite_proposal(
     }
 
 
+def rollback_commands(info: TableInfo) -> list[str]:
+    """What makes the measured snapshot the current one again; nothing for a table without one."""
+    return [commands.rollback(info.name, info.snapshot_id)] if info.snapshot_id is not None else []
+
+
 def trim_proposals(metadata: PlanningMetadata, asked: MaintenanceRequest, workload: Workload) -> list[dict[str, Any]]:
     """Trims that pay beside what is asked, by the metrics properties that are set or asked for.
 
@@ -295,18 +317,13 @@ def trim_proposals(metadata: PlanningMetadata, asked: MaintenanceRequest, worklo
     request = asked.model_copy(update={"actions": actions})
     found: list[dict[str, Any]] = []
     for decision in decide_specs(metadata, request, workload):
-        if decision.prediction is None or _bytes_of(decision.prediction.metadata) > _bytes_of(decision.base) * (
-            1 - WORTHWHILE
-        ):
+        prediction, before = decision.prediction, decision.base.metadata_bytes
+        if prediction is None or prediction.metadata.metadata_bytes > before * (1 - WORTHWHILE):
             continue
         proposal = rewrite_proposal(request, decision, workload, [item["title"] for item in found])
         properties = request.model_dump(include={"metrics_default", "metrics_columns"}) if asked.sets_properties else {}
         found.append(proposal | {"params": proposal["params"] | properties | {"actions": actions}})
     return found
-
-
-def _bytes_of(metadata: PlanningMetadata) -> int:
-    return layout_of(metadata).metadata_bytes
 
 
 def _rewrite_risk(metadata: PlanningMetadata, note: str, earlier: Sequence[str]) -> str:

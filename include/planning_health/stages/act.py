@@ -14,7 +14,7 @@ from planning_health.metadata import PlanningMetadata, load
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.measure import queried_columns
-from planning_health.stages.observed_workload import known_queries, recorded_observations
+from planning_health.stages.observed_workload import known_queries, recorded_observations, workload_of
 from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import MEASUREMENT
 
@@ -38,13 +38,15 @@ def act(
     """
     measured, queries = _measured(run_folder, table), configured_queries(settings, table)
     observed = recorded_observations(run_folder)
+    if measured:
+        queries = known_queries(workload_of(measured, observed, queries), measured.info.schema, queries)
     action = Action(
         settings,
         run_folder,
         table,
         request,
         spark,
-        queries=known_queries(run_folder, measured, queries) if measured else queries,
+        queries=queries,
         queried=queried_columns(settings, table) | observed_columns(table, observed),
         measured=measured,
     )

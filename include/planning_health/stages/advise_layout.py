@@ -59,13 +59,12 @@ def layout_document(
 ) -> dict[str, Any]:
     """The advice as JSON: today's layout, each candidate, the advised one, why, and the commands that make it."""
     workload = workload_of(metadata, observed, queries)
-    document = {"workload": workload_json(workload), "commands": []}
+    document: dict[str, Any] = {"workload": workload_json(workload), "commands": []}
+    nothing = document | {"now": None, "candidates": [], "advised": None, "properties": {}}
     if metadata.info.snapshot_id is None or not workload.filters:
-        why = no_workload(metadata, workload)
-        return document | {"now": None, "candidates": [], "advised": None, "why": why, "properties": {}}
+        return nothing | {"why": no_workload(metadata, workload)}
     price = PlanningPrice.of(metadata, threads)
     advice = advise_layout(metadata, workload.filters, price=price)
     if advice is None:
-        why = "the table has no manifests that could be rewritten"
-        return document | {"now": None, "candidates": [], "advised": None, "why": why, "properties": {}}
+        return nothing | {"why": "the table has no manifests that could be rewritten"}
     return document | advice.as_json() | {"commands": advice.commands(metadata)}

@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from pyiceberg.schema import Schema
+
 from planning_health.advice.event_log import read_event_logs
 from planning_health.advice.filter_sql import filter_sql
 from planning_health.advice.observed import SETTINGS, Observation, ObservedWorkload, observe
@@ -89,16 +91,15 @@ def workload_of(
     return observe(info.name, info.schema, [*_configured(metadata, queries, now), *observed])
 
 
-def known_queries(run_folder: RunFolder, metadata: PlanningMetadata, configured: Sequence[Query]) -> list[Query]:
-    """The configured queries, and the most frequent of the run's observed filters as queries.
+def known_queries(observed: ObservedWorkload, schema: Schema, configured: Sequence[Query]) -> list[Query]:
+    """The configured queries, and the most frequent of a table's observed filters as queries.
 
     A filter that Spark SQL has no words for is left out.
     """
-    observed = workload_of(metadata, recorded_observations(run_folder), configured).filters
     queries = list(configured)
-    for item in [item for item in observed if SETTINGS not in item.sources][:MOST_OBSERVED]:
+    for item in [item for item in observed.filters if SETTINGS not in item.sources][:MOST_OBSERVED]:
         with suppress(InputError):
-            where = filter_sql(item.expression, metadata.info.schema)
+            where = filter_sql(item.expression, schema)
             queries.append(
                 Query(name=f"observed {len(queries) - len(configured) + 1}", where=where, weight=item.weight)
             )

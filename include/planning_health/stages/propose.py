@@ -58,12 +58,12 @@ def propose(
     asked = request or MaintenanceRequest()
 
     def work(metadata: PlanningMetadata) -> Outcome:
-        workload = Workload.of(metadata, known_queries(run_folder, metadata, queries))
+        observed = workload_of(metadata, recorded_observations(run_folder), queries)
+        workload = Workload.of(metadata, known_queries(observed, metadata.info.schema, queries))
         proposals, reasons, effect = _requested(metadata, asked, workload)
         if request is None and diagnosed and not any(item["answers"] for item in by_urgency(proposals, findings)):
             reasons = [f"no finding asks for it ({item['why']})" for item in proposals] + reasons
             proposals, effect = [], effect_of(metadata, metadata, workload)
-        observed = workload_of(metadata, recorded_observations(run_folder), queries)
         further = _advised(metadata, asked, findings, observed, workload) + recommendations(metadata, findings)
         return Outcome(
             headline={"proposals": len(proposals), "recommendations": len(further), **headline_of(effect)},
