@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from planning_health.pages.trend import FOLDER, RunTrend, TablePoint
 from planning_health.reports.model import Summary
+from planning_health.reports.trend import FOLDER, RunTrend, TablePoint
 from planning_health.run_folder import run_key, write_bytes
 from planning_health.stages.report import report
 

@@ -13,8 +13,8 @@ from fsspec.implementations.local import LocalFileSystem
 from planning_health.pages.charts import OVERLAP, samples, sparkline
 from planning_health.pages.maintenance_form import form_values
 from planning_health.pages.store import Store
-from planning_health.pages.trend import FOLDER, remember
 from planning_health.reports import build_report
+from planning_health.reports.trend import FOLDER, remember
 from planning_health.run_folder import run_key
 from planning_health.stages.forms import maintenance_request
 from planning_health.stages.report import report

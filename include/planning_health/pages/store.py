@@ -16,17 +16,15 @@ from functools import cached_property
 from typing import Any, Final
 
 import fsspec
-from pydantic import ValidationError
 
-from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.pages.trend import FOLDER, SCOPES, RunTrend, TablePoint
 from planning_health.reports import upkeep
 from planning_health.reports.build import read_report
 from planning_health.reports.figure_data import Picture
 from planning_health.reports.model import Action, Report, TableReport
 from planning_health.reports.reading import mapping, mappings, text
 from planning_health.reports.table_report import TableResults, read_or_none, table_report
+from planning_health.reports.trend import FOLDER, SCOPES, RunTrend, TablePoint, read_trends
 from planning_health.reports.wording import clock, parse_time, visible
 from planning_health.run_folder import RunFolder
 
@@ -116,7 +114,7 @@ class Store:
             listed = dict(self._listed())
             if listed != {path: version for path, (version, _) in self._files.items()}:
                 changed = [path for path, version in listed.items() if self._files.get(path, (None,))[0] != version]
-                read = _read_trends(self.home, changed)
+                read = read_trends(self.home, changed)
                 self._files = {
                     path: (version, read[path] if path in read else self._files[path][1])
                     for path, version in listed.items()
@@ -209,17 +207,3 @@ class Store:
         results = (read_or_none(folder, "proposal", table) for table in folder.tables())
         found = (mappings(mapping(result.data).get("proposals")) for result in results if result is not None)
         return [visible(text(item.get("title"))) for proposals in found for item in proposals]
-
-
-def _read_trends(home: str, paths: Sequence[str]) -> dict[str, RunTrend | None]:
-    filesystem, _ = fsspec.url_to_fs(home)
-    contents = filesystem.cat(list(paths), on_error="omit") if paths else {}
-    return {path: _parsed(contents.get(path)) for path in paths}
-
-
-def _parsed(content: bytes | None) -> RunTrend | None:
-    """A trend; ``None`` for a file that is damaged or gone: one run's trouble must not cost the page."""
-    try:
-        return RunTrend.model_validate_json(content) if content is not None else None
-    except (ValidationError, WorkFailedError):
-        return None

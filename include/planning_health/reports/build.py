@@ -31,6 +31,7 @@ from planning_health.reports.model import (
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
+from planning_health.reports.trend import remembered
 from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.reports.wording import (
     clipped,
@@ -152,8 +153,6 @@ def _with_upkeep(home: str, tables: Sequence[TableReport], actions: Sequence[Act
 
 def _moments(home: str, tables: Collection[str]) -> dict[str, list[Moment]]:
     """What the runs that are remembered measured of some tables."""
-    from planning_health.pages.trend import remembered  # it is made of reports itself
-
     found: dict[str, list[Moment]] = {}
     for run in remembered(home):
         for name, point in run.tables.items():

@@ -7,9 +7,9 @@ from typing import Final
 
 from planning_health.envelope import Envelope
 from planning_health.pages.links import in_airflow, run_report_path
-from planning_health.pages.trend import remember
 from planning_health.reports import Report, build_report, read_report, render_html, render_mail, render_markdown
 from planning_health.reports.build import REPORT
+from planning_health.reports.trend import remember
 from planning_health.reports.wording import parse_time
 from planning_health.run_folder import CLI_DAG_ID, RunFolder, paths_below, run_key, write_bytes
 from planning_health.settings import SettingsDocument

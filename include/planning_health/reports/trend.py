@@ -1,4 +1,4 @@
-"""What the pages remember of a run: a few numbers of each table, in one small file a run.
+"""What is remembered of a run: a few numbers of each table, in one small file a run.
 
 Results are kept for a quarter, a trend is told over a year, and a page must not open hundreds of result files. So each
 report leaves ``<home>/history/<week|run>/<time>-<run key>.json``: written whole, once a run, and dropped when it is
@@ -7,9 +7,8 @@ older than the history's retention.
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
@@ -99,9 +98,21 @@ def remembered(home: str) -> Iterator[RunTrend]:
     for scope in SCOPES:
         folder = f"{root}/{scope}"
         paths = filesystem.ls(folder, detail=False) if filesystem.exists(folder) else []
-        for content in filesystem.cat(paths, on_error="omit").values() if paths else ():
-            with contextlib.suppress(ValidationError):
-                yield RunTrend.model_validate_json(content)
+        yield from (trend for trend in read_trends(home, paths).values() if trend is not None)
+
+
+def read_trends(home: str, paths: Sequence[str]) -> dict[str, RunTrend | None]:
+    """The trend files at these paths; ``None`` for one that is damaged or gone: it must not cost the others."""
+    filesystem, _ = fsspec.url_to_fs(home)
+    contents = filesystem.cat(list(paths), on_error="omit") if paths else {}
+    return {path: _parsed(contents.get(path)) for path in paths}
+
+
+def _parsed(content: bytes | None) -> RunTrend | None:
+    try:
+        return RunTrend.model_validate_json(content) if content is not None else None
+    except ValidationError:
+        return None
 
 
 def _point(table: TableReport) -> TablePoint:
