@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from airflow.providers.standard.decorators.python import _PythonDecoratedOperator
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.bases.decorator import TaskDecorator, task_decorator_factory
-from airflow.sdk.configuration import conf
 
 from planning_health.pages.links import in_airflow, run_path
+from planning_run import airflow_url
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -22,7 +22,7 @@ _DEFAULT_URL: Final = "http://localhost:8080"
 
 def base_url() -> str:
     """The address of the Airflow UI (``[api] base_url``)."""
-    return (conf.get("api", "base_url", fallback=None) or _DEFAULT_URL).rstrip("/")
+    return airflow_url() or _DEFAULT_URL
 
 
 def url_prefix() -> str:

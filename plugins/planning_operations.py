@@ -23,12 +23,11 @@ def dag_options(settings: SettingsDocument) -> dict[str, Any]:
     """
     check_notifiers(settings)
     operations = settings.operations
-    tells_failures = any("failed" in rule.on for rule in settings.notifications)
     return {
         "catchup": False,
         "max_active_runs": 1,
         "tags": ["iceberg", "planning-health"],
-        "on_failure_callback": notify_of_failure if tells_failures else None,
+        "on_failure_callback": notify_of_failure if _tells_failures(settings) else None,
         "default_args": {
             "owner": "data-platform",
             "retries": operations.retries,
@@ -48,7 +47,7 @@ def schedule(settings: SettingsDocument) -> Any:
 def deadline(settings: SettingsDocument) -> DeadlineAlert | None:
     """An alert for runs that take too long, for those who are told of failures; ``None`` where nobody is."""
     interval = settings.operations.deadline
-    if interval is None or not any("failed" in rule.on for rule in settings.notifications):
+    if interval is None or not _tells_failures(settings):
         return None
     return DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -56,3 +55,7 @@ def deadline(settings: SettingsDocument) -> DeadlineAlert | None:
         callback=SyncCallback(notify_of_deadline),
         name="planning health is late",
     )
+
+
+def _tells_failures(settings: SettingsDocument) -> bool:
+    return any("failed" in rule.on for rule in settings.notifications)

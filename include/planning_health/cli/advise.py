@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from planning_health.advice.observed import observed_columns
+from planning_health.advice.observed import Observation, observed_columns
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile, TableArgument
 from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.identifiers import TableName
-from planning_health.settings import load_settings
+from planning_health.metadata import PlanningMetadata
+from planning_health.settings import Query, load_settings
 from planning_health.stages.advise_layout import layout_document
 from planning_health.stages.advise_metrics import metrics_document
 from planning_health.stages.observed_workload import observations
@@ -38,15 +41,12 @@ def advise_metrics(
     as_json: AsJson = False,
 ) -> None:
     """Advises which column statistics to keep, from the observed queries and what each column's statistics cost."""
-    document = load_settings(settings)
-    name = TableName.parse(table)
-    observed = observations(document, event_log or (), scan_reports or ())
-    metadata = read_table(document, table, [], columns=observed_columns(name, observed))
-    advice = metrics_document(metadata, observed, configured_queries(document, name), budget=budget)
+    metadata, observed, queries = _observed(settings, table, event_log or (), scan_reports or ())
+    advice = metrics_document(metadata, observed, queries, budget=budget)
     if as_json:
-        print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **advice})
+        _print_json(metadata, advice)
     else:
-        _show(str(name), advice)
+        _show(metadata, advice)
 
 
 @app.command("advise-layout", rich_help_panel="Repair")
@@ -62,22 +62,38 @@ def advise_layout(
     as_json: AsJson = False,
 ) -> None:
     """Advises which manifest size and sort order plan the observed queries fastest, by predicting each candidate."""
-    document = load_settings(settings)
-    name = TableName.parse(table)
-    observed = observations(document, event_log or (), scan_reports or ())
-    metadata = read_table(document, table, [], columns=observed_columns(name, observed))
-    advice = layout_document(metadata, observed, configured_queries(document, name), threads=threads)
+    metadata, observed, queries = _observed(settings, table, event_log or (), scan_reports or ())
+    advice = layout_document(metadata, observed, queries, threads=threads)
     if as_json:
-        print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **advice})
+        _print_json(metadata, advice)
         return
-    workload = advice["workload"]
-    say(f"{name}: {workload['scans']:,.0f} observed scans with {workload['filters']:,} distinct filters")
+    _say_workload(metadata, advice)
     if advice["candidates"]:
         rows = [_layout_row(layout, advice) for layout in [advice["now"], *advice["candidates"]]]
         print_table(["manifests aim at", "clustered by", "manifests", "opened", "planning ms"], rows, title="\nLayouts")
     say(advice["why"], wrap=True)
     for command in advice["commands"]:
         say(command)
+
+
+def _observed(
+    settings: Path | None, table: str, event_logs: Sequence[str], scan_reports: Sequence[str]
+) -> tuple[PlanningMetadata, list[Observation], list[Query]]:
+    """The table with the columns that were observed, what was observed, and the table's configured queries."""
+    document = load_settings(settings)
+    name = TableName.parse(table)
+    observed = observations(document, event_logs, scan_reports)
+    metadata = read_table(document, table, [], columns=observed_columns(name, observed))
+    return metadata, observed, configured_queries(document, name)
+
+
+def _print_json(metadata: PlanningMetadata, advice: dict[str, Any]) -> None:
+    print_json({"table": str(metadata.info.name), "snapshot_id": metadata.info.snapshot_id, **advice})
+
+
+def _say_workload(metadata: PlanningMetadata, advice: dict[str, Any]) -> None:
+    scans, filters = advice["workload"]["scans"], advice["workload"]["filters"]
+    say(f"{metadata.info.name}: {scans:,.0f} observed scans with {filters:,} distinct filters")
 
 
 def _layout_row(layout: dict[str, Any], advice: dict[str, Any]) -> list[Any]:
@@ -92,9 +108,8 @@ def _layout_row(layout: dict[str, Any], advice: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _show(name: str, advice: dict[str, Any]) -> None:
-    workload = advice["workload"]
-    say(f"{name}: {workload['scans']:,.0f} observed scans with {workload['filters']:,} distinct filters")
+def _show(metadata: PlanningMetadata, advice: dict[str, Any]) -> None:
+    _say_workload(metadata, advice)
     kept = [column for column in advice["columns"] if column["mode"] != "none"]
     if kept:
         print_table(

@@ -22,6 +22,7 @@ from planning_health.reports.wording import (
     quantity,
     relative,
     sentence,
+    short_unit,
     shortened,
     state_name,
     week,
@@ -123,7 +124,7 @@ def report_environment() -> Environment:
         rounded=_rounded,
         row_pitch=_row_pitch,
         sentence=sentence,
-        short_unit=_short_unit,
+        short_unit=short_unit,
         shortened=shortened,
         signal_label=signal_label,
         signal_meaning=signal_meaning,
@@ -151,11 +152,6 @@ def _row_pitch(rows: int) -> float:
 
 def _rounded(value: Number | None) -> str:
     return NOT_MEASURED if value is None else plain_number(round(value, 1))
-
-
-def _short_unit(unit: str) -> str:
-    """Units that the row's label already names are left out."""
-    return "" if unit == "manifests" else unit
 
 
 def _bar_list(bars: list[LabelledBar]) -> str:

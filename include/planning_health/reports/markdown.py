@@ -16,6 +16,7 @@ from planning_health.reports.wording import (
     quantity,
     relative,
     sentence,
+    short_unit,
     state_name,
     visible,
     visible_lines,
@@ -201,9 +202,9 @@ def _proposals(table: TableReport) -> list[str]:
 def _action(action: Action) -> str:
     line = f"- {day(action.at)} {code(action.table)}: {escape(action.title)}, **{state_name(action.state)}**"
     told = [
-        f"{escape(row.label)} {quantity(row.before, _unit(row.unit))} → {quantity(row.after, _unit(row.unit))} "
-        f"(predicted {quantity(row.predicted, _unit(row.unit))}{_off(row.off)})"
-        for row in action.effect
+        f"{escape(row.label)} {quantity(row.before, unit)} → {quantity(row.after, unit)} "
+        f"(predicted {quantity(row.predicted, unit)}{_off(row.off)})"
+        for row, unit in ((row, short_unit(row.unit)) for row in action.effect)
         if row.after is not None
     ]
     return f"{line}. {'; '.join(told) if told else escape(sentence(action.summary))}"
@@ -211,7 +212,3 @@ def _action(action: Action) -> str:
 
 def _off(share: float | None) -> str:
     return f", off by {percentage(share)}" if share else ""
-
-
-def _unit(unit: str) -> str:
-    return "" if unit == "manifests" else unit

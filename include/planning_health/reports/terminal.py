@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planning_health.reports.model import Report, TableReport
-from planning_health.reports.wording import percentage, plain_number, quantity, state_name
+from planning_health.reports.wording import percentage, plain_number, quantity, short_unit, state_name
 
 _STYLES: Final = {
     "critical": "bold red",
@@ -46,7 +46,7 @@ def terminal_predictions(report: Report) -> Table | None:
     for action in report.actions:
         for row in action.effect if action.succeeded else ():
             if row.off is not None:
-                unit = "" if row.unit == "manifests" else row.unit
+                unit = short_unit(row.unit)
                 numbers = quantity(row.predicted, unit), quantity(row.after, unit), percentage(row.off)
                 table.add_row(Text(action.table), Text(row.label), *map(Text, numbers))
     return table if table.rows else None

@@ -89,6 +89,11 @@ def quantity(value: Number | None, unit: str = "") -> str:
     return f"{plain_number(value)} {singular}"
 
 
+def short_unit(unit: str) -> str:
+    """A number's unit beside its label; what the label names already is left out."""
+    return "" if unit == "manifests" else unit
+
+
 def worker_name(url: str) -> str:
     """A worker's address without scheme and trailing slash."""
     return visible(url.removeprefix("http://").removesuffix("/"))
