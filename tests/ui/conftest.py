@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from planning_health.demo.lake import LAKE_VERSION
 from planning_health.demo.tables import TableWriter
 from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument
@@ -97,8 +96,6 @@ def airflow(
     _late_events(spark)
     home = tmp_path_factory.mktemp("ui")
     (home / "settings.yaml").write_text(yaml.safe_dump(_settings(settings, home)))
-    (home / "lake").mkdir()
-    (home / "lake" / f"built-{LAKE_VERSION}").touch()  # the demonstration's tables are not wanted
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
