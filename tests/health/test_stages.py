@@ -82,6 +82,13 @@ def test_only_the_contradictory_table_is_blocked(settings: SettingsDocument, run
     assert envelope.headline == {"tables": 2, "tables_blocked": 1, "tables_unhealthy": 2}
 
 
+def test_steps_of_a_table_read_no_other_tables_validation(settings: SettingsDocument, run_folder: RunFolder) -> None:
+    validate(settings, run_folder)
+    (Path(run_folder.home) / run_folder.result_path("validation")).unlink()
+    assert diagnose(settings, run_folder, CONTRADICTORY).status == "skipped"
+    assert diagnose(settings, run_folder, SOUND).status == "ok"
+
+
 def test_a_recording_that_cannot_be_read_blocks_its_table(settings: SettingsDocument, run_folder: RunFolder) -> None:
     (Path(run_folder.metadata_url(SOUND)) / "table.json").unlink()
     validate(settings, run_folder)

@@ -217,8 +217,7 @@ def test_a_run_without_any_result_still_gives_a_report(tmp_path: Path) -> None:
 def test_a_measurement_that_contradicts_itself_needs_attention(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
     failed = {"name": "every manifest is present once", "success": False, "observed": 5, "expected": 6}
-    tables = {str(sample.UPLOADS): {"success": False, "blocking": True, "expectations": [failed]}}
-    run.put("validation", data={"tables": tables})
+    run.put("validation", sample.UPLOADS, data={"success": False, "blocking": True, "expectations": [failed]})
     model = build_report(run.folder)
     (item,) = [item for item in model.attention if item.table == str(sample.UPLOADS)]
     assert item.title == "The measurement contradicts itself"

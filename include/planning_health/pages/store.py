@@ -152,13 +152,11 @@ class Store:
 
     def _table_report(self, folder: RunFolder, results: TableResults, trends: Trends) -> TableReport:
         name = str(results.table)
-        validation = read_or_none(folder, "validation")
         measure = read_or_none(folder, "measure")
         failed = mapping(mapping(measure.data).get("failed")) if measure else {}
         actions = trends.actions.get(visible(name), ())
         report = table_report(
             results,
-            validation=mapping(mapping(mapping(validation.data).get("tables")).get(name)) if validation else {},
             measure_reason=failed.get(name),
             actions=actions,
             pictures=self._pictures(results, trends),

@@ -83,13 +83,11 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
         actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
     names = _table_names(run_folder, [*texts(_data(measure).get("tables")), *mapping(_data(measure).get("failed"))])
-    validation = mapping(_data(read_or_none(run_folder, "validation")).get("tables"))
     results = [TableResults.read(run_folder, name) for name in names]
     drawn = _tables_with_figures(results, actions)
     tables = [
         table_report(
             result,
-            validation=mapping(validation.get(str(result.table))),
             measure_reason=failures.get(visible(str(result.table))),
             actions=(own := [action for action in actions if action.table == visible(str(result.table))]),
             pictures=_pictures(home, result, own) if result.table in drawn else [],

@@ -36,7 +36,16 @@ from planning_health.reports.simulations import simulations
 from planning_health.reports.wording import anchor, counted, plain_number, quantity, visible, visible_lines
 from planning_health.run_folder import RunFolder
 
-TABLE_KINDS: Final = ("measurement", "health", "planning", "assignment", "plan_tasks", "what_if", "proposal")
+TABLE_KINDS: Final = (
+    "measurement",
+    "validation",
+    "health",
+    "planning",
+    "assignment",
+    "plan_tasks",
+    "what_if",
+    "proposal",
+)
 QUICK_DEPTH: Final = 2.0
 """Manifests opened for one value, up to which a table is called quick to plan."""
 
@@ -84,7 +93,6 @@ def read_or_none(run_folder: RunFolder, kind: str, table: TableName | None = Non
 def table_report(
     results: TableResults,
     *,
-    validation: Mapping[str, Any],
     measure_reason: str | None,
     actions: Sequence[Action],
     pictures: Sequence[Picture],
@@ -94,7 +102,6 @@ def table_report(
 
     Args:
         results: the table's result files.
-        validation: the table's part of the validation result.
         measure_reason: why the table could not be measured, as the run's measure result tells it.
         actions: what was done to the table since the last report.
         pictures: the moments that the partition figures show: before a repair where there was one, and now.
@@ -108,7 +115,7 @@ def table_report(
     findings.sort(key=lambda finding: _LEVEL_ORDER[finding.level])
     state: State = "failed" if reason else level(health.get("state")) if health else "not_measured"
     numbers = _numbers(results)
-    failed_expectations = _failed_expectations(validation)
+    failed_expectations = _failed_expectations(results.data("validation"))
     return TableReport(
         table=visible(name),
         anchor=anchor(name),

@@ -22,7 +22,7 @@ MEASUREMENT = "measurement"
 """Kind of the per-table result that the measure step writes."""
 
 VALIDATION = "validation"
-"""Kind of the run's validation; its integrity suite blocks a table's further steps."""
+"""Kind of the validation, of each table and of the run; a failed integrity suite blocks the table's further steps."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,5 @@ def run_table_stage(
 
 
 def _is_blocked(run_folder: RunFolder, table: TableName) -> bool:
-    validation = run_folder.read_result(VALIDATION)
-    outcome = validation.data["tables"].get(str(table)) if validation is not None and validation.data else None
-    return bool(outcome and outcome["blocking"])
+    validation = run_folder.read_result(VALIDATION, table)
+    return validation is not None and bool(validation.data["blocking"])
