@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from planning_health.reports.model import Number
@@ -148,6 +148,15 @@ def moment(text: str | None) -> str:
     """``Mon 30 Nov 2026, 06:05 UTC``."""
     parsed = parse_time(text)
     return f"{parsed:%a} {parsed.day} {parsed:%b %Y, %H:%M} UTC" if parsed else NOT_MEASURED
+
+
+def span(length: timedelta) -> str:
+    """A length of time: ``2 days``, ``1 hour 30 minutes``."""
+    minutes, seconds = divmod(round(length.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    units = {"day": days, "hour": hours, "minute": minutes, "second": seconds}
+    return " ".join(counted(number, unit) for unit, number in units.items() if number)
 
 
 def week(text: str) -> str:

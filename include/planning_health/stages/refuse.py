@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planning_health.envelope import Envelope
 from planning_health.identifiers import TableName
+from planning_health.reports.wording import span
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 
@@ -19,7 +20,7 @@ def refuse(settings: SettingsDocument, run_folder: RunFolder, table: TableName, 
         table: the table.
         by: who rejected the proposal; ``None`` when nobody answered in time.
     """
-    waited = settings.maintenance.approval_timeout
+    waited = span(settings.maintenance.approval_timeout)
     reason = f"{by} rejected the proposal" if by else f"nobody approved the proposal within {waited}"
     return run_folder.write_result(
         KIND,
