@@ -60,7 +60,7 @@ class PlanningHealthPage(AirflowPlugin):
     fastapi_apps = [{"app": Pages(), "url_prefix": MOUNT, "name": "Planning health"}]  # noqa: RUF012 # as Airflow declares it
     external_views = [  # noqa: RUF012
         {
-            "name": "Planning health",
+            "name": "Planning",  # as long as the navigation shows in full
             "href": f"{url_prefix()}{MOUNT}/",
             "destination": "nav",
             "url_route": MOUNT.strip("/"),

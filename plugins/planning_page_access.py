@@ -16,6 +16,8 @@ from fastapi import Depends, HTTPException, Request
 
 from planning_health.pages.app import Access
 from planning_health.pages.links import MAINTENANCE_DAG, WEEKLY_DAG
+from planning_health.settings import load_settings
+from planning_run import settings_file
 
 if TYPE_CHECKING:
     from fastapi.params import Depends as Dependency
@@ -32,7 +34,7 @@ def access() -> Access:
         Depends(action_logging(event="trigger_dag_run")),
         Depends(remember_user),
     ]
-    return Access(look, act, may_start_maintenance)
+    return Access(look, act, may_start_maintenance, approval_is_required)
 
 
 def may_start_maintenance(user: GetUserDep) -> bool:
@@ -43,6 +45,11 @@ def may_start_maintenance(user: GetUserDep) -> bool:
             method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user
         )
     )
+
+
+def approval_is_required() -> bool:
+    """Whether the settings let a run wait for a person's approval."""
+    return load_settings(settings_file()).maintenance.approval == "required"
 
 
 def remember_user(request: Request, user: GetUserDep) -> None:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from fastapi import Depends, Header, HTTPException, Request
@@ -15,7 +14,12 @@ from .homes import two_weeks
 
 STARTED = "manual__2026-11-30T07:00:00+00:00"
 
-Serve = Callable[[Path], TestClient]
+
+class Serve(Protocol):
+    """Serves the pages of a home."""
+
+    def __call__(self, home: Path, *, asks: bool = True) -> TestClient:
+        """A client of the pages; ``asks`` is whether the settings require approval."""
 
 
 def _known_person(person: str = Header("")) -> None:
@@ -47,10 +51,10 @@ def serve(started: list[dict[str, Any]]) -> Serve:
         started.append(form)
         return STARTED
 
-    def client(home: Path) -> TestClient:
+    def client(home: Path, *, asks: bool = True) -> TestClient:
         store = Store(str(home))
         app = FastAPI()
-        access = Access([Depends(_known_person)], [Depends(_owner)], _is_owner)
+        access = Access([Depends(_known_person)], [Depends(_owner)], _is_owner, lambda: asks)
         app.mount("/planning-health", create_app(lambda: store, access, start))
         return TestClient(
             app, base_url="http://pages/planning-health", headers={"person": "owner"}, follow_redirects=False

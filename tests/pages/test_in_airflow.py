@@ -86,8 +86,9 @@ def test_the_run_has_the_proposals_values_and_the_persons_name(told: dict[str, A
     assert told["runs"] == [["user", started], ["admin", started]]
 
 
-def test_the_ui_is_told_where_the_page_is(told: dict[str, Any]) -> None:
+def test_the_ui_is_told_where_the_page_is_by_a_name_that_its_navigation_has_room_for(told: dict[str, Any]) -> None:
     (view,) = told["views"]
+    assert view["name"] == "Planning"
     assert view["href"] == "/planning-health/"
     assert (view["destination"], view["url_route"]) == ("nav", "planning-health")
 

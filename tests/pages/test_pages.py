@@ -149,7 +149,7 @@ def test_a_run_under_way_leads_to_its_approval(pages: TestClient) -> None:
     text = pages.get(run_path("table_maintenance", STARTED)).text
     assert "left no report yet" in text
     assert "/tasks/approve/required_actions" in text
-    assert "refresh" in text
+    assert 'data-again="20"' in text
 
 
 def test_a_run_that_waits_for_a_decision_says_what_it_proposes(serve: Serve, tmp_path: Path) -> None:
@@ -175,6 +175,13 @@ def test_the_form_starts_maintenance_with_the_proposals_values(
             "spec_id": 0,
         }
     ]
+
+
+def test_the_form_says_when_the_settings_let_nobody_be_asked(serve: Serve, tmp_path: Path) -> None:
+    text = serve(two_weeks(tmp_path), asks=False).get(FORM).text
+    assert "Nobody is asked before the table is changed" in text
+    assert "Ask a person" not in text
+    assert "Start the run" in text
 
 
 def test_a_dry_run_with_approval_is_what_happens_unless_something_else_is_chosen(
@@ -258,7 +265,7 @@ def test_a_home_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
     def broken() -> Store:
         raise InputError("settings file '/x.yaml' does not exist")
 
-    access = Access([], [], lambda: False)
+    access = Access([], [], lambda: False, lambda: True)
     app = create_app(broken, access, lambda request, form: "")
     answer = TestClient(app).get("/")
     assert answer.status_code == 500

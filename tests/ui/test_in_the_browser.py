@@ -31,7 +31,7 @@ def log_in(context: BrowserContext, airflow: Airflow) -> Page:
 
 def frame(page: Page) -> FrameLocator:
     """The "Planning health" page inside Airflow's."""
-    return page.frame_locator("iframe[title='Planning health']")
+    return page.frame_locator("iframe[title='Planning']")
 
 
 def test_anonymous_access_is_refused(context: BrowserContext, airflow: Airflow) -> None:
@@ -47,7 +47,7 @@ def test_a_table_is_repaired_from_its_page_with_approval_and_the_report_changes(
 ) -> None:
     page = log_in(context, airflow)
 
-    page.get_by_role("link", name="Planning health").click()
+    page.get_by_role("link", name="Planning", exact=True).click()
     expect(frame(page).get_by_text("No run has left a report yet")).to_be_visible()
     airflow.start(context.request, "planning_health_weekly")
 
@@ -98,7 +98,7 @@ def test_the_page_takes_over_airflows_dark_mode_and_its_links_leave_the_frame(
     expect(frame(page).locator("html")).to_have_attribute("data-theme", "dark")
     frame(page).get_by_role("link", name="the run in Airflow").click()
     expect(page).to_have_url(re.compile("^[^?]*/dags/planning_health_weekly/runs/"))
-    expect(page.locator("iframe[title='Planning health']")).to_have_count(0)
+    expect(page.locator("iframe[title='Planning']")).to_have_count(0)
 
 
 def test_it_fits_a_narrow_window(context: BrowserContext, airflow: Airflow) -> None:

@@ -24,8 +24,8 @@ from planning_health.reports.model import Proposal, TableReport
 from planning_health.reports.wording import visible
 
 _HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
-    "frame-ancestors 'self'; base-uri 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'self'; base-uri 'none'",
     "Cache-Control": "private, no-store",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -44,11 +44,13 @@ class Access:
         look: dependencies of every route; they refuse who may not look.
         act: dependencies of the route that starts maintenance.
         may_act: a dependency that says whether the start is offered.
+        asks: whether the settings let a run wait for a person's approval.
     """
 
     look: Sequence[Dependency]
     act: Sequence[Dependency]
     may_act: Callable[..., bool]
+    asks: Callable[[], bool]
 
 
 def create_app(store: Callable[[], Store], access: Access, start: StartRun) -> FastAPI:
@@ -175,6 +177,7 @@ def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start:
             proposal=chosen,
             conf=json.dumps(values, indent=2, ensure_ascii=False),
             may_act=may_act,
+            asks=access.asks(),
         )
 
     @app.post("/table/maintain", dependencies=[Depends(_same_origin), *access.act])

@@ -1,4 +1,5 @@
 // Inside Airflow's frame: take over its light or dark, and open links to Airflow in the whole window.
+// On the page of a run that is under way: look again, and show what has changed.
 (() => {
   const { airflow, pages } = document.currentScript.dataset;
   const root = document.documentElement;
@@ -20,6 +21,18 @@
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
   };
+  const lookAgain = async () => {
+    const shown = document.getElementById("run");
+    const answer = await fetch(location.href).catch(() => null);
+    const text = answer && answer.ok ? await answer.text() : "";
+    const found = new DOMParser().parseFromString(text, "text/html").getElementById("run");
+    if (found && found.innerHTML !== shown.innerHTML) shown.replaceChildren(...found.childNodes);
+    if (!found || found.dataset.again) setTimeout(lookAgain, shown.dataset.again * 1000);
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    const run = document.getElementById("run");
+    if (run && run.dataset.again) setTimeout(lookAgain, run.dataset.again * 1000);
+  });
   paint();
   if (!outer) return;
   new MutationObserver(paint).observe(outer.documentElement, { attributes: true, attributeFilter: ["class"] });
