@@ -10,6 +10,7 @@ import decimal
 import struct
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -37,8 +38,7 @@ from pyiceberg.types import (
 )
 
 _MICROS_PER_DAY: Final = 86_400_000_000
-
-_LONGS: Final = (LongType, TimeType, TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
+_NANOS_PER_DAY: Final = 1000 * _MICROS_PER_DAY
 
 
 def decode(raw: bytes | None, field_type: IcebergType) -> Any:
@@ -63,13 +63,19 @@ def _decoder(field_type: IcebergType) -> Callable[[bytes], Any] | None:
     if simple is not None:
         return simple
     if isinstance(field_type, DecimalType):
-        return lambda raw: decimal.Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-field_type.scale, _WIDE)
+        return lambda raw: _decimal(raw, field_type.scale)
     if isinstance(field_type, FixedType):
         return lambda raw: raw
     return None
 
 
 _WIDE: Final = decimal.Context(prec=80)
+
+
+def _decimal(raw: bytes, scale: int) -> decimal.Decimal:
+    if not raw:
+        raise ValueError("a number has at least one byte")
+    return decimal.Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-scale, _WIDE)
 
 
 def _int(raw: bytes) -> int:
@@ -100,7 +106,7 @@ def _timestamp(raw: bytes) -> int:
 
 def _timestamp_nanos(raw: bytes) -> int:
     if len(raw) == 4:
-        return _int(raw) * _MICROS_PER_DAY * 1000
+        return _int(raw) * _NANOS_PER_DAY
     return _long(raw)
 
 
@@ -151,31 +157,41 @@ def decode_array(
     return _decode_fixed(array, widths)
 
 
-def _fixed_widths(field_type: IcebergType) -> dict[int, str] | None:
-    """The NumPy types by byte length; the first one is the result's."""
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How numbers of one byte length are stored: their NumPy type, and how many of the column's units one is."""
+
+    dtype: str
+    units: int = 1
+
+
+def _fixed_widths(field_type: IcebergType) -> dict[int, _Layout] | None:
+    """The layouts by byte length; the first one's type is the result's."""
     if isinstance(field_type, IntegerType | DateType):
-        return {4: "<i4"}
+        return {4: _Layout("<i4")}
     if isinstance(field_type, LongType | TimeType):
-        return {8: "<i8", 4: "<i4"}
+        return {8: _Layout("<i8"), 4: _Layout("<i4")}
     if isinstance(field_type, FloatType):
-        return {4: "<f4"}
+        return {4: _Layout("<f4")}
     if isinstance(field_type, DoubleType):
-        return {8: "<f8", 4: "<f4"}
+        return {8: _Layout("<f8"), 4: _Layout("<f4")}
     if isinstance(field_type, BooleanType):
-        return {1: "|u1"}
-    if isinstance(field_type, _LONGS):
-        return {8: "<i8"}
+        return {1: _Layout("|u1")}
+    if isinstance(field_type, TimestampType | TimestamptzType):
+        return {8: _Layout("<i8"), 4: _Layout("<i4", _MICROS_PER_DAY)}
+    if isinstance(field_type, TimestampNanoType | TimestamptzNanoType):
+        return {8: _Layout("<i8"), 4: _Layout("<i4", _NANOS_PER_DAY)}
     return None
 
 
-def _decode_fixed(array: pa.Array, widths: dict[int, str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _decode_fixed(array: pa.Array, widths: dict[int, _Layout]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     lengths = np.asarray(pc.fill_null(pc.binary_length(array), -1), dtype=np.int64)
-    values = np.zeros(len(array), dtype=next(iter(widths.values())))
+    values = np.zeros(len(array), dtype=next(iter(widths.values())).dtype)
     known = np.zeros(len(array), dtype=bool)
-    for width, dtype in widths.items():
+    for width, layout in widths.items():
         chosen = lengths == width
         if chosen.any():
             joined = b"".join(array.filter(pa.array(chosen)).to_pylist())
-            values[chosen] = np.frombuffer(joined, dtype=dtype)
+            values[chosen] = np.frombuffer(joined, dtype=layout.dtype).astype(values.dtype) * layout.units
             known |= chosen
     return values, known
