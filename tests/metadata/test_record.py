@@ -23,6 +23,9 @@ pytestmark = pytest.mark.spark
 DAYS = TableName.parse("lake.test_record.days")
 MOR = TableName.parse("lake.test_record.`merge-on.read`")
 EMPTY = TableName.parse("lake.test_record.empty")
+CODECS = {codec: TableName.parse(f"lake.test_record.{codec}") for codec in ("gzip", "snappy", "uncompressed", "zstd")}
+"""All that Iceberg compresses manifests in."""
+AVRO_NAMES = {"gzip": "deflate", "snappy": "snappy", "uncompressed": "null", "zstd": "zstandard"}
 TIMINGS = ("read_ms", "decode_ms")
 
 
@@ -43,9 +46,15 @@ def tables(spark: SparkSession) -> None:
     )
     spark.sql(f"INSERT INTO {MOR.sql} SELECT id, id / 2 FROM range(20)")
     spark.sql(f"DELETE FROM {MOR.sql} WHERE id % 7 = 3")
+    for codec, name in CODECS.items():
+        spark.sql(
+            f"CREATE TABLE {name.sql} (id BIGINT, d DATE, s STRING) USING iceberg PARTITIONED BY (s) "
+            f"TBLPROPERTIES ('write.manifest.compression-codec'='{codec}')"
+        )
+        spark.sql(f"INSERT INTO {name.sql} SELECT id, DATE'2024-01-01', CAST(id % 9 AS STRING) FROM range(90)")
 
 
-@pytest.mark.parametrize("name", [DAYS, MOR, EMPTY], ids=["days", "merge-on-read", "empty"])
+@pytest.mark.parametrize("name", [DAYS, MOR, EMPTY, *CODECS.values()], ids=str)
 def test_spark_and_pyiceberg_record_the_same_picture(
     spark: SparkSession, settings: SettingsDocument, tmp_path: Path, name: TableName
 ) -> None:
@@ -63,9 +72,18 @@ def test_spark_and_pyiceberg_record_the_same_picture(
     )
 
 
-def test_recorded_entries_equal_what_iceberg_java_reads(spark: SparkSession, settings: SettingsDocument) -> None:
-    metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, "lake"), DAYS, queried=["id", "s"])
-    java: Any = load_java_table(spark, DAYS)
+def test_manifests_are_in_the_codec_of_the_tables_property(settings: SettingsDocument) -> None:
+    catalog = load_pyiceberg_catalog(settings, "lake")
+    for codec, name in CODECS.items():
+        assert record_with_pyiceberg(catalog, name).manifests["codec"].to_pylist() == [AVRO_NAMES[codec]]
+
+
+@pytest.mark.parametrize("name", [DAYS, *CODECS.values()], ids=str)
+def test_recorded_entries_equal_what_iceberg_java_reads(
+    spark: SparkSession, settings: SettingsDocument, name: TableName
+) -> None:
+    metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, "lake"), name, queried=["id", "s"])
+    java: Any = load_java_table(spark, name)
     manifests = list(java.currentSnapshot().allManifests(java.io()))
     factory = spark._jvm.org.apache.iceberg.ManifestFiles  # type: ignore[union-attr]
     lists = spark._jvm.org.apache.iceberg.relocated.com.google.common.collect.Lists  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
 """Reads Iceberg's Avro files (manifest lists and manifests) as the raw values that were written.
 
-fastavro reads the container and the records; logical types are left out of the schema, so that a date stays its day
+fastavro reads the header and the records; logical types are left out of the schema, so that a date stays its day
 number and a decimal its bytes: values outside Python's ranges, and odd ones by other writers, are kept as they are.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, Final
 import fastavro
 
 from planning_health.errors import NotMeasurableError
+from planning_health.metadata.avro_blocks import blocks_from, decompressed
 
 AvroSchema = dict[str, Any]
 
@@ -65,6 +66,26 @@ class AvroFile:
             yield from _whole_block(count, content, prefixed) or _decoded(count, io.BytesIO(content), plain)
 
 
+@dataclass(frozen=True)
+class AvroHeader:
+    """What stands before an Avro file's first block: the schema as it is written, the codec, and how long that is."""
+
+    schema: str
+    codec: str
+    length: int
+
+
+def read_header(content: bytes) -> AvroHeader:
+    """The header of an Avro file.
+
+    Raises:
+        Exception: one of many kinds by fastavro, when there is none.
+    """
+    stream = io.BytesIO(content)
+    reader = fastavro.block_reader(stream)
+    return AvroHeader(reader.metadata["avro.schema"], str(reader.codec), stream.tell())
+
+
 def read_avro(path: str, content: bytes, records: int | None = None) -> AvroFile:
     """Opens an Avro file from its bytes.
 
@@ -77,11 +98,10 @@ def read_avro(path: str, content: bytes, records: int | None = None) -> AvroFile
         NotMeasurableError: naming the file, when it is not an Avro file or ends too early.
     """
     try:
-        reader = fastavro.block_reader(io.BytesIO(content))
-        blocks = tuple(_blocks(reader, records))
-        schema = json.loads(reader.metadata["avro.schema"])
-        return AvroFile(schema, str(reader.codec), blocks, records is not None)
-    except Exception as error:  # fastavro raises many kinds on damaged bytes
+        header = read_header(content)
+        blocks = tuple(_blocks(content, header, records))
+        return AvroFile(json.loads(header.schema), header.codec, blocks, records is not None)
+    except Exception as error:  # fastavro and PyArrow raise many kinds on damaged bytes
         raise NotMeasurableError(f"{path} is not a readable Avro file ({type(error).__name__}: {error})") from error
 
 
@@ -124,16 +144,15 @@ def fixed_as_bytes(schema: Any) -> Any:
     return schema
 
 
-def _blocks(reader: Any, records: int | None) -> Iterator[tuple[int, bytes]]:
+def _blocks(content: bytes, header: AvroHeader, records: int | None) -> Iterator[tuple[int, bytes]]:
     """The blocks of the first ``records`` records; the last block counts only those that are wanted."""
-    for block in reader:
-        if records is None:
-            yield block.num_records, block.bytes_.getvalue()
-            continue
-        yield min(records, block.num_records), block.bytes_.getvalue()
-        records -= block.num_records
-        if records <= 0:
-            return
+    left = records
+    for count, body in blocks_from(content, header.length):
+        yield count if left is None else min(left, count), decompressed(header.codec, body)
+        if left is not None:
+            left -= count
+            if left <= 0:
+                return
 
 
 def without_logical_types(schema: Any) -> Any:

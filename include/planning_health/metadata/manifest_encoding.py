@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,14 @@ import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from planning_health.metadata.avro_blocks import SYNC_MARKER_BYTES, beginning, blocks_from, encoded_block, varint
 from planning_health.metadata.avro_reader import (
     METRIC_MAPS,
     AvroFile,
     field_schema,
     names_by_field_id,
     non_null,
+    read_header,
     without_logical_types,
 )
 
@@ -47,12 +48,6 @@ SAMPLES_SCHEMA: Final = pa.schema(
 
 BLOCK_BYTES: Final = 64_000
 """From how many bytes on Avro's Java writer ends a block (``DataFileConstants.DEFAULT_SYNC_INTERVAL``)."""
-_SYNC_MARKER_BYTES: Final = 16
-_DEFLATE_LEVEL: Final = 9
-"""Iceberg's ``Avro.GZIP_COMPRESSION_LEVEL_DEFAULT``."""
-
-CODECS: Final = frozenset({"null", "deflate", "zstandard"})
-"""Codecs that blocks can be read and written with here; Iceberg's default is deflate."""
 
 _STATUS, _SNAPSHOT, _FILE, _SEQUENCE_NUMBER, _FILE_SEQUENCE_NUMBER = range(5)
 _PATH, _FIRST_ROW_ID, _CONTENT_OFFSET = 100, 142, 144
@@ -72,7 +67,7 @@ def sample_budgets(ordinals: Sequence[int]) -> dict[int, int]:
 
 
 def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: int) -> dict[str, Any] | None:
-    """The first entries of a manifest, as a row of ``SAMPLES_SCHEMA``; ``None`` without entries or for a rare codec.
+    """The first entries of a manifest, as a row of ``SAMPLES_SCHEMA``; ``None`` without entries.
 
     Args:
         path: the manifest's path.
@@ -81,29 +76,24 @@ def sample_manifest(path: str, spec_id: int, content: int, raw: bytes, budget: i
         raw: the whole file.
         budget: after so many uncompressed bytes no further block is taken.
     """
-    stream = io.BytesIO(raw)
-    reader = fastavro.block_reader(stream)
-    if reader.codec not in CODECS:
-        return None
-    header, codec, schema = stream.tell(), str(reader.codec), reader.metadata["avro.schema"]
+    header = read_header(raw)
     blocks: list[dict[str, Any]] = []
-    position, taken = header, 0
-    while position < len(raw) and taken < budget:
-        entries, position = _varint(raw, position)
-        size, position = _varint(raw, position)
-        plain, whole = _decompressed(codec, raw[position : position + size], max(budget - taken, BLOCK_BYTES * 2))
-        blocks.append({"entries": entries, "bytes": plain} if whole else _cut(schema, plain))
+    taken = 0
+    for entries, body in blocks_from(raw, header.length):
+        plain, whole = beginning(header.codec, body, max(budget - taken, BLOCK_BYTES * 2))
+        blocks.append({"entries": entries, "bytes": plain} if whole else _cut(header.schema, plain))
         taken += len(plain)
-        position += size + _SYNC_MARKER_BYTES
+        if taken >= budget:
+            break
     if not blocks:
         return None
     return {
         "path": path,
         "spec_id": spec_id,
         "content": content,
-        "header_bytes": header,
-        "schema": schema,
-        "codec": codec,
+        "header_bytes": header.length,
+        "schema": header.schema,
+        "codec": header.codec,
         "blocks": blocks,
     }
 
@@ -208,7 +198,7 @@ class SampledManifest:
         return copy
 
     def _block_bytes(self, count: int, content: bytes) -> int:
-        return len(encoded_block(self.avro.codec, count, content)) + _SYNC_MARKER_BYTES
+        return len(encoded_block(self.avro.codec, count, content)) + SYNC_MARKER_BYTES
 
     @cached_property
     def _parsed(self) -> Any:
@@ -350,48 +340,3 @@ def _pair_bytes(key: int, value: int | bytes) -> int:
     if isinstance(value, int):
         return len(varint(key)) + len(varint(abs(value)))
     return len(varint(key)) + len(varint(len(value))) + len(value)
-
-
-def encoded_block(codec: str, count: int, content: bytes) -> bytes:
-    """A block of an Avro file, compressed, without the sync marker that follows it."""
-    body = _compressed(codec, content)
-    return varint(count) + varint(len(body)) + body
-
-
-def varint(value: int) -> bytes:
-    """A number that is not negative, as Avro writes it."""
-    zigzag, out = value << 1, bytearray()
-    while zigzag >= 0x80:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    return bytes([*out, zigzag])
-
-
-def _compressed(codec: str, content: bytes) -> bytes:
-    if codec == "deflate":
-        compressor = zlib.compressobj(_DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-        return compressor.compress(content) + compressor.flush()
-    return bytes(pa.compress(content, "zstd", asbytes=True)) if codec == "zstandard" else content
-
-
-def _decompressed(codec: str, content: bytes, most: int) -> tuple[bytes, bool]:
-    """The beginning of a block's content, and whether it is all of it. A few large blocks are not inflated whole."""
-    if codec == "deflate":
-        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-        plain = inflater.decompress(content, most)
-        return plain, inflater.eof
-    if codec == "zstandard":
-        content = pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
-    return content[:most], len(content) <= most
-
-
-def _varint(raw: bytes, position: int) -> tuple[int, int]:
-    """A zigzag number and the position behind it."""
-    value, shift = 0, 0
-    while True:
-        byte = raw[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position

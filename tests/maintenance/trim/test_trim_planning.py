@@ -136,8 +136,11 @@ def test_a_trim_is_as_predicted_and_iceberg_plans_no_less(
         assert simulated(ScanPlanner(before).plan(predicate)).files == again[text]
 
 
-@pytest.mark.parametrize(("codec", "written"), [("uncompressed", "null"), ("gzip", "deflate")])
-def test_manifests_have_the_codec_of_the_tables_own_commits_where_it_can_be_written(
+@pytest.mark.parametrize(
+    ("codec", "written"),
+    [("uncompressed", "null"), ("gzip", "deflate"), ("snappy", "snappy"), ("zstd", "zstandard")],
+)
+def test_manifests_have_the_codec_of_the_tables_own_commits_and_are_as_large_as_predicted(
     spark: SparkSession, codec: str, written: str
 ) -> None:
     properties = {"write.manifest.compression-codec": codec}
@@ -145,8 +148,12 @@ def test_manifests_have_the_codec_of_the_tables_own_commits_where_it_can_be_writ
     fill(table, seed=3, commits=2)
     before = table.record()
     planned = plans(table, {"all": ALWAYS_TRUE})
-    trim(table, 0, before, trim_rule(before, {"write.metadata.metrics.default": "counts"}))
-    assert set(table.record().manifests["codec"].to_pylist()) == {written}
+    predicted = trim(table, 0, before, trim_rule(before, {"write.metadata.metrics.default": "counts"}))
+    manifests = table.record().manifests
+    assert set(manifests["codec"].to_pylist()) == {written}
+    assert sum(manifests["length"].to_pylist()) == pytest.approx(
+        sum(predicted.metadata.manifests["length"].to_pylist()), rel=0.02
+    )
     assert plans(table, {"all": ALWAYS_TRUE}) == planned
 
 

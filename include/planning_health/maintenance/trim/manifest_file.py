@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import fastavro
 
+from planning_health.metadata.avro_blocks import SYNC_MARKER_BYTES, encoded_block
 from planning_health.metadata.avro_reader import AvroFile, read_avro
-from planning_health.metadata.manifest_encoding import BLOCK_BYTES, encoded_block
-
-_SYNC_MARKER_BYTES: Final = 16
+from planning_health.metadata.manifest_encoding import BLOCK_BYTES
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class EmptyManifest:
 
     def filled(self, entries: Iterable[memoryview | bytes]) -> bytes:
         """The manifest with these encoded entries, in blocks as large as those of Iceberg's writer."""
-        sync = self.content[-_SYNC_MARKER_BYTES:]
+        sync = self.content[-SYNC_MARKER_BYTES:]
         parts, block, size = [self.content], [], 0
         for entry in entries:
             block.append(entry)

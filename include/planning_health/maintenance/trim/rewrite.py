@@ -23,7 +23,6 @@ from planning_health.maintenance.trim.manifest_file import EmptyManifest, descri
 from planning_health.maintenance.trim.prediction import TrimPrediction
 from planning_health.maintenance.trim.staged import Staged
 from planning_health.metadata.java_errors import causes
-from planning_health.metadata.manifest_encoding import CODECS
 from planning_health.metadata.manifest_list import ManifestFile
 from planning_health.metadata.manifest_reader import COMPILED_FROM_BYTES
 
@@ -114,21 +113,17 @@ def _commit(spark: SparkSession, java_table: Any, old: list[Any], made: list[byt
 def _empty_manifest(spark: SparkSession, java_table: Any, spec_id: int) -> EmptyManifest:
     """An empty manifest of the table's format version, in the codec that the table's own commits use."""
     iceberg: Any = spark._jvm.org.apache.iceberg
+    output = iceberg.inmemory.InMemoryOutputFile("empty.avro")
     codec = str(java_table.properties().get(_COMPRESSION_PROPERTY) or "gzip")
-    for attempted in (codec, "gzip"):  # gzip where the table's codec cannot be written here
-        output = iceberg.inmemory.InMemoryOutputFile("empty.avro")
-        writer = iceberg.ManifestFiles.write(
-            java_table.operations().current().formatVersion(),
-            java_table.specs().get(spec_id),
-            output,
-            None,
-            {"write.avro.compression-codec": attempted},
-        )
-        writer.close()
-        empty = EmptyManifest(bytes(output.toByteArray()))
-        if empty.avro.codec in CODECS:
-            break
-    return empty
+    writer = iceberg.ManifestFiles.write(
+        java_table.operations().current().formatVersion(),
+        java_table.specs().get(spec_id),
+        output,
+        None,
+        {"write.avro.compression-codec": codec},
+    )
+    writer.close()
+    return EmptyManifest(bytes(output.toByteArray()))
 
 
 def _write(spark: SparkSession, java_table: Any, prediction: TrimPrediction, staged: Staged) -> list[bytes]:
