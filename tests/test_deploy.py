@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.stack.compose import local_compose
 
 from planning_health.catalogs import spark_conf
+from planning_health.demo.lake import demo_table_names
 from planning_health.settings import load_settings
 from planning_health.settings.models import ICEBERG_RUNTIME
 
@@ -42,11 +44,90 @@ def test_what_the_compose_file_mounts_and_builds_is_in_the_repository() -> None:
     assert [mount for mount in mounts if not (REPOSITORY / mount).exists()] == []
 
 
+def test_airflow_runs_in_its_four_services_which_share_their_keys() -> None:
+    services = compose()["services"]
+    commands = {
+        " ".join(service["command"]) for service in services.values() if service.get("command", [""])[0] == "airflow"
+    }
+    assert {command.removesuffix(" --skip-serve-logs") for command in commands} == {
+        "airflow api-server",
+        "airflow scheduler",
+        "airflow dag-processor",
+        "airflow triggerer",
+    }
+    keys = ("AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__CORE__FERNET_KEY")
+    generated = [
+        name
+        for name in services
+        if name.startswith("airflow-")
+        for key in keys
+        if key not in services[name]["environment"]
+    ]
+    assert generated == [], "a container that makes a key for itself cannot read what the others wrote"
+
+
+def test_airflow_the_catalog_and_the_smoke_service_have_databases_of_their_own() -> None:
+    services = compose()["services"]
+    connections = {
+        name: services[name]["environment"]["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+        for name in services
+        if "airflow" in name or name == "smoke"
+    }
+    smoke = connections.pop("smoke")
+    assert {connection.rpartition("@")[2] for connection in connections.values()} == {"postgres/airflow"}
+    assert smoke.startswith("sqlite:////var/planning-health/")
+    catalog = load_settings(REPOSITORY / "deploy" / "settings.yaml").catalogs["lake"]
+    assert catalog.properties["uri"].endswith("//postgres/iceberg")
+
+
+def test_the_stacks_settings_let_the_smoke_service_report_the_table_that_is_broken_on_purpose() -> None:
+    settings = load_settings(REPOSITORY / "deploy" / "settings.yaml")
+    tolerated = {
+        str(name) for name in demo_table_names() if (rule := settings.rule_for(name)) and rule.tolerate_failure
+    }
+    assert tolerated == {"lake.broken.missing_manifest"}
+
+
+def test_the_documentation_names_every_secret_that_the_compose_file_asks_for() -> None:
+    asked = set(re.findall(r"\$\{(\w+)", (REPOSITORY / "docker-compose.yml").read_text()))
+    assert asked == {"POSTGRES_PASSWORD", "S3_SECRET_KEY", "AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY"}
+    for document in (REPOSITORY / "deploy" / "README.md", REPOSITORY / "docker-compose.yml"):
+        missing = [name for name in asked if name not in document.read_text()]
+        assert missing == [], document
+
+
+def test_the_file_that_may_hold_the_secrets_reaches_neither_the_repository_nor_the_image() -> None:
+    for ignored in (".gitignore", ".dockerignore"):
+        assert ".env" in (REPOSITORY / ignored).read_text().splitlines(), ignored
+
+
+def test_the_stack_test_starts_the_compose_files_commands_with_nothing_of_a_container_left(tmp_path: Path) -> None:
+    here = local_compose(tmp_path)
+    for name in compose()["services"]:
+        service = here.service(name)
+        told = json.dumps(
+            [service.get(key) for key in ("command", "environment")] + [service.get("healthcheck", {}).get("test")]
+        )
+        leftovers = re.findall(
+            r"(?:airflow-api|@postgres|object-store|spark-master):?[/\d]\S*|/opt/\S+|/var/planning\S+|\$\{\S+", told
+        )
+        assert leftovers == [], name
+
+
 def test_nothing_is_published_beyond_this_machine_and_no_secret_has_a_default() -> None:
     text = (REPOSITORY / "docker-compose.yml").read_text()
     ports = [port for service in compose()["services"].values() for port in service.get("ports", [])]
     assert all(port.startswith("127.0.0.1:") for port in ports)
     assert ":-" not in text
+    secret = re.compile(r"PASSWORD|SECRET|_KEY$|SQL_ALCHEMY_CONN")
+    given = {
+        (name, key): value
+        for name, service in compose()["services"].items()
+        for key, value in service.get("environment", {}).items()
+        if secret.search(key) and not key.endswith("PASSWORDS_FILE") and not value.startswith("sqlite:")
+    }
+    assert len(given) > 10
+    assert [place for place, value in given.items() if "${" not in value] == []
 
 
 def test_the_stacks_settings_are_valid_and_keep_secrets_out_of_sparks_configuration() -> None:

@@ -1,21 +1,21 @@
-"""Airflow of the stack, started as `make airflow` starts it, and driven by its REST interface."""
+"""Airflow of the stack: the Compose file's four services, driven by the REST interface."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.stack.services import end, free_port
+from tests.stack.processes import running, wait_until_healthy
+from tests.stack.services import Stack
 
-_START_SECONDS = 900
+SERVICES = ("airflow-api", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
+DAGS = ("planning_health_weekly", "planning_what_if", "table_maintenance")
+_START_SECONDS = 300
 _RUN_SECONDS = 1800
 
 
@@ -25,11 +25,9 @@ class Airflow:
 
     Attributes:
         client: authenticated, with the address of the REST interface.
-        log: output of the components.
     """
 
     client: httpx.Client
-    log: Path
 
     def run(self, dag_id: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         """Triggers a Dag and waits for the end of its run.
@@ -65,49 +63,35 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(environment: Mapping[str, str], home: Path) -> Iterator[Airflow]:
-    """Builds the demonstration lake on the stack and starts Airflow beside it."""
-    port = free_port()
-    log = home.parent / "airflow.log"
-    with log.open("wb") as output:
-        lake = [sys.executable, "-m", "planning_health.demo", "lake"]
-        subprocess.run(lake, env=dict(environment), stdout=output, stderr=output, check=True, timeout=_START_SECONDS)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "planning_health.demo", "airflow"],
-            env={**environment, "PLANNING_HEALTH_AIRFLOW_PORT": str(port)},
-            stdout=output,
-            stderr=output,
-            process_group=0,
-        )
-        try:
-            token = _token(process, port, home / "airflow" / "passwords.json", log)
-            headers = {"Authorization": f"Bearer {token}"}
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v2", headers=headers, timeout=60) as client:
-                _until_parsed(client)
-                yield Airflow(client, log)
-        finally:
-            end(process)
+def running_airflow(stack: Stack) -> Iterator[Airflow]:
+    """Airflow's four services, each as healthy as the Compose file asks for."""
+    stack.run("airflow-init", timeout=_START_SECONDS)
+    with ExitStack() as processes:
+        started = {
+            service: processes.enter_context(
+                running(stack.compose.service(service)["command"], stack.log(service), stack.environment(service))
+            )
+            for service in SERVICES
+        }
+        for service, process in started.items():
+            definition = stack.compose.service(service)
+            wait_until_healthy(definition, process, stack.log(service), stack.environment(service))
+        address = f"http://{stack.compose.address('airflow')}"
+        password = json.loads((stack.compose.folder / "auth" / "passwords.json").read_text())["admin"]
+        login = httpx.post(f"{address}/auth/token", json={"username": "admin", "password": password}, timeout=60)
+        assert login.status_code == 201, login.text
+        headers = {"Authorization": f"Bearer {login.json()['access_token']}"}
+        with httpx.Client(base_url=f"{address}/api/v2", headers=headers, timeout=60) as client:
+            _unpause(client)
+            yield Airflow(client)
 
 
-def _token(process: subprocess.Popen[Any], port: int, passwords: Path, log: Path) -> str:
+def _unpause(client: httpx.Client) -> None:
+    """Switches the Dags on, as a person does, once they are parsed."""
     deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        assert process.poll() is None, f"Airflow ended:\n{log.read_text()[-3000:]}"
-        try:
-            login = {"username": "admin", "password": json.loads(passwords.read_text())["admin"]}
-            answer = httpx.post(f"http://127.0.0.1:{port}/auth/token", json=login, timeout=30)
-        except (OSError, httpx.TransportError):
-            time.sleep(1)
-            continue
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["access_token"])
-    raise AssertionError(f"Airflow did not start within {_START_SECONDS} s:\n{log.read_text()[-3000:]}")
-
-
-def _until_parsed(client: httpx.Client) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if client.get("/dags").json()["total_entries"] >= 3:
-            return
+    while client.get("/dags").json()["total_entries"] < len(DAGS):
+        assert time.monotonic() < deadline, f"the Dags were not parsed: {client.get('/importErrors').text}"
         time.sleep(1)
-    raise AssertionError(f"the Dags were not parsed: {client.get('/importErrors').text}")
+    for dag_id in DAGS:
+        answer = client.patch(f"/dags/{dag_id}", json={"is_paused": False})
+        assert answer.status_code == 200, answer.text
