@@ -149,7 +149,7 @@ def _manifest_row(ordinal: int, manifest: Manifest, spec: BoundSpec) -> dict[str
     if summaries is AUTOMATIC:
         columns = list(zip(*(file.partition for file in manifest.files), strict=True)) or [()] * len(spec)
         summaries = [summary(kind, values) for kind, values in zip(spec.field_types, columns, strict=True)]
-    live = sum(file.status != 2 for file in manifest.files)
+    existing, added, deleted = (sum(file.status == status for file in manifest.files) for status in (0, 1, 2))
     return {
         "ordinal": ordinal,
         "path": f"m{ordinal}.avro",
@@ -160,13 +160,13 @@ def _manifest_row(ordinal: int, manifest: Manifest, spec: BoundSpec) -> dict[str
         "sequence_number": 1,
         "min_sequence_number": 1,
         "added_snapshot_id": 1,
-        "added_files_count": live if manifest.added is AUTOMATIC else manifest.added,
-        "existing_files_count": 0 if manifest.added is AUTOMATIC else manifest.added,
-        "deleted_files_count": len(manifest.files) - live,
+        "added_files_count": added if manifest.added is AUTOMATIC else manifest.added,
+        "existing_files_count": existing if manifest.added is AUTOMATIC else manifest.added,
+        "deleted_files_count": deleted,
         "partitions": summaries,
-        "entries_added": live,
-        "entries_existing": 0,
-        "entries_deleted": len(manifest.files) - live,
+        "entries_added": added,
+        "entries_existing": existing,
+        "entries_deleted": deleted,
         "read_ms": 2.0,
         "decode_ms": 1.0,
     }

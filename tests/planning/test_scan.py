@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,36 @@ def test_a_manifest_without_a_live_entry_is_skipped_even_without_a_filter() -> N
     assert (report.scanned_data_manifests, report.skipped_data_manifests) == (1, 1)
 
 
+def test_a_manifest_of_existing_entries_alone_is_read() -> None:
+    assert simulate_scan(picture(SCHEMA, [DAYS], [Manifest(days(1, status=0))])).paths() == ["d1"]
+
+
+def test_deleted_entries_are_neither_read_nor_counted() -> None:
+    files = [*days(1), File("gone", (1,), status=2)]
+    removed = position("removed", (1,), 5, status=2)
+    metadata = picture(SCHEMA, [DAYS], [Manifest(files), deletes(removed, position("pos", (1,), 5))])
+    for filter_ in (ALWAYS_TRUE, predicate(Operation.EQ, "d", "1970-01-02")):
+        scan = simulate_scan(metadata, filter_)
+        assert (scan.paths(), scan.deletes()) == (["d1"], [["pos"]])
+        assert (scan.report.skipped_data_files, scan.report.skipped_delete_files) == (0, 0)
+        assert (scan.report.indexed_delete_files, scan.live_data_files) == (1, 1)
+
+
+def test_entries_of_a_manifest_between_two_scanned_ones_are_not_counted() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2)), Manifest(days(8, 9)), Manifest(days(1))])
+    scan = simulate_scan(metadata, predicate(Operation.EQ, "d", "1970-01-02"))
+    assert scan.paths() == ["d1", "d1"]
+    assert scan.scanned_manifests.tolist() == [0, 2]
+    assert scan.report.skipped_data_files == 1
+
+
+def test_entries_that_do_not_lie_in_the_order_of_their_manifests_are_found() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2)), Manifest(days(8, 9)), Manifest(days(1))])
+    turned = replace(metadata, data_files=metadata.data_files.take([4, 3, 2, 1, 0]))
+    scan = simulate_scan(turned, predicate(Operation.EQ, "d", "1970-01-02"))
+    assert (scan.data_rows.tolist(), scan.report.skipped_data_files) == ([0, 4], 1)
+
+
 def test_a_manifest_without_file_counts_is_read() -> None:
     metadata = picture(SCHEMA, [DAYS], [Manifest(days(1), added=None)])
     assert simulate_scan(metadata).report.scanned_data_manifests == 1
@@ -76,6 +107,18 @@ def test_summaries_belong_to_the_manifests_own_spec() -> None:
     assert simulate_scan(metadata, predicate(Operation.EQ, "s", "x")).paths() == ["old"]
     assert simulate_scan(metadata, predicate(Operation.EQ, "s", "y")).paths() == ["new"]
     assert simulate_scan(metadata, predicate(Operation.EQ, "i", 7)).paths() == ["old", "new"]
+
+
+def test_each_manifest_is_judged_by_the_projection_onto_its_own_spec() -> None:
+    evolved = [spec((5, "identity")), spec((5, "bucket[16]"), spec_id=1)]  # 34 is in bucket 3
+    manifests = [
+        Manifest([File("i=34", (34,))]),
+        Manifest([File("i=3", (3,))]),
+        Manifest([File("bucket 3", (3,))], spec_id=1),
+        Manifest([File("bucket 4", (4,))], spec_id=1),
+    ]
+    scan = simulate_scan(picture(SCHEMA, evolved, manifests), predicate(Operation.EQ, "i", 34))
+    assert (scan.paths(), scan.scanned_manifests.tolist()) == (["i=34", "bucket 3"], [0, 2])
 
 
 def test_a_spec_whose_source_was_dropped_prunes_by_its_other_fields() -> None:
@@ -236,6 +279,30 @@ def test_delete_files_are_pruned_by_the_filter_and_counted() -> None:
     assert report.result_delete_files == 1
 
 
+def test_one_planner_finds_the_deletes_of_each_filter() -> None:
+    metadata = picture(
+        SCHEMA, [DAYS], [Manifest(days(1, 2)), deletes(position("p1", (1,), 2), position("p2", (2,), 2))]
+    )
+    planner = ScanPlanner(metadata)
+    for day, found in (("1970-01-02", ["p1"]), ("1970-01-03", ["p2"]), ("1970-01-02", ["p1"])):
+        assert planner.plan(predicate(Operation.EQ, "d", day)).deletes() == [found]
+
+
+def test_equality_columns_that_the_scans_schema_lacks_are_those_of_another_schema() -> None:
+    delete = equality("eq", (1,), 2, equality_ids=[5], lower={"i": 7}, upper={"i": 9}, nulls={"i": 0}, values={"i": 3})
+    files = [File(f"i={low}", (1,), lower={"i": low}, upper={"i": low + 1}, nulls={"i": 0}) for low in (1, 8)]
+    metadata = picture(SCHEMA, [DAYS], [Manifest(files), deletes(delete)])
+    without_i = Schema(*SCHEMA.fields[:4], schema_id=1)
+    assert simulate_scan(replace(metadata, info=replace(metadata.info, schema=without_i))).deletes() == [[], ["eq"]]
+
+
+def test_live_partition_values_are_those_of_live_files_of_the_spec() -> None:
+    manifests = [Manifest([*days(1, 2, 2), File("gone", (3,), status=2)]), Manifest(days(4), spec_id=1)]
+    planner = ScanPlanner(picture(SCHEMA, [DAYS, spec((2, "day"), spec_id=1)], manifests))
+    assert planner.live_partition_values(0, 0) == [b"\x01\0\0\0", b"\x02\0\0\0"]
+    assert planner.live_partition_values(7, 0) == []
+
+
 def test_residuals_keep_only_what_the_partition_does_not_decide() -> None:
     hours = spec((4, "hour"), (3, "identity"))
     files = [File("whole", (10, "a")), File("edge", (11, "a")), File("other", (10, None))]
@@ -248,8 +315,26 @@ def test_residuals_keep_only_what_the_partition_does_not_decide() -> None:
     assert residuals["edge"].startswith("ts <")
 
 
-def test_combined_tasks_count_deletes_in_every_split() -> None:
-    data = [File("f", (1,), size=300 * MIB, sequence=1)]
-    metadata = picture(SCHEMA, [DAYS], [Manifest(data), deletes(position("pos", (1,), 2, size=10 * MIB))])
-    tasks = simulate_scan(metadata).combined_tasks()
-    assert [[piece.length // MIB for piece in task] for task in tasks] == [[128], [128], [44]]
+@pytest.mark.parametrize(
+    ("files", "tasks"),
+    [
+        ([], [2]),  # 120 MiB of 128
+        ([position("pos", (1,), 2, size=10 * MIB)], [1, 1]),  # 70 MiB each
+        ([replace(vector("dv", path, 2), size=10 * MIB) for path in ("f0", "f1")], [2]),  # 40 bytes of each are read
+        ([position(f"pos{number}", (1,), 2) for number in range(16)], [1, 1]),  # 17 × 4 MiB each, to open them all
+    ],
+    ids=["none", "their bytes", "the content of vectors", "the cost of opening"],
+)
+def test_deletes_weigh_on_combined_tasks(files: list[File], tasks: list[int]) -> None:
+    data = [File(path, (1,), size=60 * MIB) for path in ("f0", "f1")]
+    combined = simulate_scan(picture(SCHEMA, [DAYS], [Manifest(data), deletes(*files)])).combined_tasks()
+    assert [len(task) for task in combined] == tasks
+
+
+def test_deletes_weigh_on_every_split_of_their_file() -> None:
+    data = [File("f", (1,), size=300 * MIB)]  # 128, 128 and 44 MiB
+    small = File("small", (2,), size=80 * MIB)
+    for size, expected in ((1, [[128], [128], [44, 80]]), (10 * MIB, [[128], [128], [44], [80]])):
+        manifests = [Manifest([*data, small]), deletes(position("pos", (1,), 2, size=size))]
+        tasks = simulate_scan(picture(SCHEMA, [DAYS], manifests)).combined_tasks()
+        assert [[piece.length // MIB for piece in task] for task in tasks] == expected
