@@ -22,6 +22,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 TABLE = {"name": "lake.sales.customers", "proposal": "rewrite_manifests_spec_0"}
+FORM = TABLE | {"actions": "rewrite_manifests", "spec_id": "0"}
 
 
 def answers(client: TestClient, headers: dict[str, str]) -> dict[str, Any]:
@@ -36,11 +37,9 @@ def answers(client: TestClient, headers: dict[str, str]) -> dict[str, Any]:
         "style": status(client.get("/planning-health/page.css", headers=headers)),
         "form": status(form),
         "offered": "Start the run" in form.text,
-        "start": status(client.post("/planning-health/table/maintain", data=TABLE, headers=headers)),
+        "start": status(client.post("/planning-health/table/maintain", data=FORM, headers=headers)),
         "foreign start": status(
-            client.post(
-                "/planning-health/table/maintain", data=TABLE, headers=headers | {"sec-fetch-site": "same-site"}
-            )
+            client.post("/planning-health/table/maintain", data=FORM, headers=headers | {"sec-fetch-site": "same-site"})
         ),
     }
 

@@ -27,9 +27,10 @@ ORDERS, CUSTOMERS = table_path(str(sample.ORDERS)), table_path(str(sample.CUSTOM
 REPORT = f"/reports/2026-W49-{run_key(sample.THIS_WEEK)}"
 PROPOSAL = "rewrite_manifests_spec_0"
 FORM = maintain_path(str(sample.CUSTOMERS), PROPOSAL)
-CHOSEN = {"name": str(sample.CUSTOMERS), "proposal": PROPOSAL}
+OWN_FORM = maintain_path(str(sample.CUSTOMERS))
+CHOSEN = {"name": str(sample.CUSTOMERS), "proposal": PROPOSAL, "actions": "rewrite_manifests", "spec_id": "0"}
 RUN = run_path(sample.WEEKLY, sample.THIS_WEEK)
-ALL = ("/", "/reports", ORDERS, CUSTOMERS, REPORT, FORM, RUN, "/nothing")
+ALL = ("/", "/reports", ORDERS, CUSTOMERS, REPORT, FORM, OWN_FORM, RUN, "/nothing")
 
 
 class Outline(HTMLParser):
@@ -45,6 +46,10 @@ class Outline(HTMLParser):
 
     def all(self, *names: str) -> list[dict[str, str | None]]:
         return [attributes for tag, attributes in self.tags if tag in names]
+
+    def chosen(self) -> set[str | None]:
+        """The values of a form that are chosen."""
+        return {field["value"] for field in self.all("input", "option") if {"checked", "selected"} & set(field)}
 
 
 def rows(text: str) -> list[str]:
@@ -177,6 +182,62 @@ def test_the_form_starts_maintenance_with_the_proposals_values(
     ]
 
 
+def test_the_form_opens_with_the_proposals_values_and_offers_what_the_last_measurement_found(pages: TestClient) -> None:
+    opened, own = Outline(pages.get(FORM).text), Outline(pages.get(OWN_FORM).text)
+    assert opened.chosen() == {"rewrite_manifests", "0", "true"}
+    assert own.chosen() == {"rewrite_manifests", "true"}
+    offered = {option["value"] for option in own.all("option")}
+    assert {"0", "full", "order_id = none", "status = truncate(16)", "status = "} <= offered
+    assert {"type": "checkbox", "id": "sort-1", "name": "sort_by", "value": "ordered_on_day"} in own.all("input")
+
+
+def test_the_form_starts_maintenance_with_values_of_a_persons_own(
+    pages: TestClient, started: list[dict[str, Any]]
+) -> None:
+    own = {
+        "name": str(sample.CUSTOMERS),
+        "actions": ["set_properties", "rewrite_manifests"],
+        "sort_by": ["ordered_on_day"],
+        "target_manifest_bytes": " 8000000 ",
+        "metrics_columns": ["", "order_id = full", ""],
+    }
+    assert pages.post("/table/maintain", data=own).status_code == 303
+    assert started == [
+        {
+            "table": str(sample.CUSTOMERS),
+            "actions": ["set_properties", "rewrite_manifests"],
+            "dry_run": True,
+            "approval": True,
+            "sort_by": ["ordered_on_day"],
+            "metrics_columns": ["order_id = full"],
+            "target_manifest_bytes": 8_000_000,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"target_manifest_bytes": "8 MB"}, "Target size of a manifest: Input should be a valid integer"),
+        ({"target_manifest_bytes": "12"}, "Target size of a manifest: Input should be greater than or equal to 1024"),
+        (
+            {"metrics_columns": ["order_id full"]},
+            "Statistics of single columns: &#39;order_id full&#39; is not of the form",
+        ),
+        ({}, "The action &#39;set_properties&#39; needs metrics modes"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_told_by_its_label_and_the_form_stays_filled_in(
+    pages: TestClient, started: list[dict[str, Any]], values: dict[str, Any], problem: str
+) -> None:
+    answer = pages.post("/table/maintain", data=CHOSEN | {"actions": "set_properties", "spec_id": "", **values})
+    assert answer.status_code == 400
+    assert problem in answer.text
+    assert 'role="alert"' in answer.text
+    assert "set_properties" in Outline(answer.text).chosen()
+    assert started == []
+
+
 def test_the_form_says_when_the_settings_let_nobody_be_asked(serve: Serve, tmp_path: Path) -> None:
     text = serve(two_weeks(tmp_path), asks=False).get(FORM).text
     assert "Nobody is asked before the table is changed" in text
@@ -191,7 +252,7 @@ def test_a_dry_run_with_approval_is_what_happens_unless_something_else_is_chosen
     assert (started[0]["dry_run"], started[0]["approval"]) == (True, True)
 
 
-@pytest.mark.parametrize("choices", [{"proposal": "another"}, {"proposal": ""}, {"name": "lake.sales.unknown"}])
+@pytest.mark.parametrize("choices", [{"proposal": "another"}, {"name": "lake.sales.unknown"}])
 def test_a_proposal_that_is_gone_starts_nothing(
     pages: TestClient, started: list[dict[str, Any]], choices: dict[str, str]
 ) -> None:

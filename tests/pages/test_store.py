@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from planning_health.pages.charts import OVERLAP, samples, sparkline
-from planning_health.pages.maintenance_form import form_values
+from planning_health.pages.maintenance_form import filled_in
 from planning_health.pages.store import Store
 from planning_health.reports import build_report
 from planning_health.reports.trend import FOLDER, remember
@@ -143,8 +143,8 @@ def test_a_gap_in_the_measurements_is_a_gap_in_the_line(tmp_path: Path) -> None:
     ],
 )
 def test_the_forms_values_are_what_the_dag_reads_back(params: dict[str, Any]) -> None:
-    table, request = maintenance_request(form_values(ORDERS, params, dry_run=False, approval=True))
+    table, request = maintenance_request(filled_in(ORDERS, params).values)
     assert str(table) == ORDERS
-    assert request.dry_run is False
+    assert request.dry_run
     for name, value in params.items():
         assert getattr(request, name) == (value if value is not None else None), name

@@ -21,7 +21,7 @@ from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata, save
 from planning_health.metadata.model import files_schema
 from planning_health.metadata.store import delete_files_recorded
-from planning_health.pages.maintenance_form import form_values
+from planning_health.pages.maintenance_form import filled_in
 from planning_health.planning.predicates import parse_where
 from planning_health.run_folder import RunFolder
 from planning_health.settings import Query, SettingsDocument
@@ -157,7 +157,7 @@ def test_heavy_statistics_are_answered_by_the_advised_modes_and_a_trim(
     request = MaintenanceRequest.model_validate(advised["params"])
     assert (request.actions, request.metrics_default) == (["set_properties", "trim_statistics"], "none")
     assert request.metrics_columns == {"d": "full"}
-    form = form_values(str(TABLE), advised["params"], dry_run=True, approval=True)
+    form = filled_in(str(TABLE), advised["params"]).values
     assert form["metrics_columns"] == ["d = full"]
     assert maintenance_request(form) == (TABLE, request)
     assert "1 of 5 columns (d full)" in advised["why"]

@@ -13,15 +13,17 @@ from fastapi.params import Depends as Dependency
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from planning_health.errors import PlanningHealthError
+from planning_health.errors import InputError, PlanningHealthError
 from planning_health.pages.charts import CHARTS, charts, table_of
+from planning_health.pages.choices import choices
 from planning_health.pages.index import SORTS, Query, index, repaired_since
 from planning_health.pages.links import DAGS, MAINTENANCE_DAG, Links
-from planning_health.pages.maintenance_form import form_values, proposal_of
+from planning_health.pages.maintenance_form import LABELS, MaintenanceForm, filled_in, labelled, proposal_of
 from planning_health.pages.render import render, script, stylesheet
 from planning_health.pages.store import Moment, Store, Trends
 from planning_health.reports.model import Proposal, TableReport
 from planning_health.reports.wording import visible
+from planning_health.stages.forms import maintenance_request
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -168,29 +170,41 @@ def _add_tables(app: FastAPI, store: Callable[[], Store], access: Access, start:
     @app.get("/table/maintain")
     def form(request: Request, name: str = "", proposal: str = "", may_act: bool = asked) -> Response:
         report, chosen = _proposed(store(), name, proposal)
-        values = form_values(name, chosen.params, dry_run=True, approval=True)
-        return _page(
-            request,
-            "maintain",
-            name=name,
-            table=report,
-            proposal=chosen,
-            conf=json.dumps(values, indent=2, ensure_ascii=False),
-            may_act=may_act,
-            asks=access.asks(),
-        )
+        filled = filled_in(name, chosen.params if chosen else {}, proposal)
+        return shown(request, filled, report, chosen, may_act=may_act)
 
     @app.post("/table/maintain", dependencies=[Depends(_same_origin), *access.act])
-    def maintain(
+    def maintain(request: Request, filled: Annotated[MaintenanceForm, Form()]) -> Response:
+        report, chosen = _proposed(store(), filled.name, filled.proposal)
+        try:
+            maintenance_request(filled.values)
+        except InputError as error:
+            return shown(request, filled, report, chosen, may_act=True, problem=str(error))
+        return RedirectResponse(_links(request).run(MAINTENANCE_DAG, start(request, filled.values)), 303, _HEADERS)
+
+    def shown(
         request: Request,
-        name: Annotated[str, Form()] = "",
-        proposal: Annotated[str, Form()] = "",
-        dry_run: Annotated[bool, Form()] = True,
-        approval: Annotated[bool, Form()] = True,
+        filled: MaintenanceForm,
+        report: TableReport,
+        chosen: Proposal | None,
+        *,
+        may_act: bool,
+        problem: str = "",
     ) -> Response:
-        _, chosen = _proposed(store(), name, proposal)
-        run_id = start(request, form_values(name, chosen.params, dry_run=dry_run, approval=approval))
-        return RedirectResponse(_links(request).run(MAINTENANCE_DAG, run_id), 303, _HEADERS)
+        told, field = labelled(problem)
+        values = {
+            "form": filled,
+            "table": report,
+            "proposal": chosen,
+            "choices": choices(store().health(filled.name, store().trends()), filled),
+            "labels": LABELS,
+            "conf": json.dumps(filled.values, indent=2, ensure_ascii=False),
+            "may_act": may_act,
+            "asks": access.asks(),
+            "problem": told,
+            "field": field,
+        }
+        return HTMLResponse(render("maintain", _links(request), **values), 400 if problem else 200, headers=_HEADERS)
 
 
 def _same_origin(request: Request) -> None:
@@ -207,11 +221,12 @@ def _known(store: Store, name: str) -> tuple[Sequence[Moment], Trends]:
     return trends.tables[name], trends
 
 
-def _proposed(store: Store, name: str, proposal: str) -> tuple[TableReport, Proposal]:
+def _proposed(store: Store, name: str, proposal: str) -> tuple[TableReport, Proposal | None]:
+    """A table and the proposal that its form is filled in from; none was asked for where its id is empty."""
     _, trends = _known(store, name)
     report = store.table(name, trends)
     chosen = proposal_of(report, proposal) if report else None
-    if report is None or chosen is None:
+    if report is None or (proposal and chosen is None):
         _missing("this proposal is not there any more: the table has been measured again")
     return report, chosen
 

@@ -21,9 +21,9 @@ def table_path(table: str) -> str:
     return f"/table?{urlencode({'name': table})}"
 
 
-def maintain_path(table: str, proposal: str) -> str:
-    """The form that starts maintenance with a proposal's values, below the mount."""
-    return f"/table/maintain?{urlencode({'name': table, 'proposal': proposal})}"
+def maintain_path(table: str, proposal: str = "") -> str:
+    """The form that starts maintenance, with a proposal's values or without, below the mount."""
+    return f"/table/maintain?{urlencode({'name': table} | ({'proposal': proposal} if proposal else {}))}"
 
 
 def run_path(dag_id: str, run_id: str, map_index: int = -1) -> str:
@@ -78,8 +78,8 @@ class Links:
         """A table's page."""
         return self.root + table_path(table)
 
-    def maintain(self, table: str, proposal: str) -> str:
-        """The form that starts maintenance with a proposal's values."""
+    def maintain(self, table: str, proposal: str = "") -> str:
+        """The form that starts maintenance, with a proposal's values or without."""
         return self.root + maintain_path(table, proposal)
 
     def reports(self) -> str:

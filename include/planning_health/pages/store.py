@@ -143,11 +143,20 @@ class Store:
 
     def table(self, name: str, trends: Trends) -> TableReport | None:
         """The newest diagnosis of a table in full; ``None`` when the results are gone or were never made."""
+        found = self._newest(name, trends)
+        return self._table_report(*found, trends) if found else None
+
+    def health(self, name: str, trends: Trends) -> Mapping[str, Any]:
+        """The data of a table's newest diagnosis; empty when it is gone or did not succeed."""
+        found = self._newest(name, trends)
+        return found[1].data("health") if found else {}
+
+    def _newest(self, name: str, trends: Trends) -> tuple[RunFolder, TableResults] | None:
         for moment in reversed(trends.tables.get(name, ())):
             folder, table = RunFolder(self.home, moment.run.dag_id, moment.run.run_id), TableName.parse(name)
             results = TableResults.read(folder, table)
             if any(results.files.values()):
-                return self._table_report(folder, results, trends)
+                return folder, results
         return None
 
     def _table_report(self, folder: RunFolder, results: TableResults, trends: Trends) -> TableReport:
