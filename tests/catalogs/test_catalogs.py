@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
-from planning_health.catalogs import discover_tables, load_pyiceberg_catalog, spark_conf
+from planning_health.catalog_contents import no_such_table
+from planning_health.catalogs import TableName, discover_tables, load_pyiceberg_catalog, spark_conf
 from planning_health.catalogs.definition import secrets
+from planning_health.catalogs.existence import check_existence
 from planning_health.catalogs.java import require_java
 from planning_health.catalogs.pyiceberg_catalog import pyiceberg_properties
 from planning_health.errors import InputError
+from planning_health.metadata import record_with_pyiceberg
 from planning_health.redaction import first_line
 from planning_health.settings import SettingsDocument
 
@@ -40,6 +49,14 @@ def test_a_jdbc_catalog_is_pyicebergs_sql_catalog(iceberg: dict[str, str], uri: 
     assert not any(key.startswith("jdbc.") for key in translated)
 
 
+def test_a_database_that_pyiceberg_describes_itself_is_not_made_ready_for_a_catalog(tmp_path: Path) -> None:
+    given = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": "/w"}
+    assert pyiceberg_properties(given) == {**given, "init_catalog_tables": "false"}
+    with pytest.raises(InputError, match=r"/catalog\.db does not exist"):
+        load_pyiceberg_catalog(settings_with(given), "lake")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("kind", ["rest", "glue", "hive"])
 def test_other_catalogs_keep_icebergs_keys(kind: str) -> None:
     given = {"type": kind, "uri": "http://c", "warehouse": "w"}
@@ -49,7 +66,7 @@ def test_other_catalogs_keep_icebergs_keys(kind: str) -> None:
 def test_an_unsupported_catalog_says_what_was_expected() -> None:
     with pytest.raises(InputError, match=r"jdbc:mysql.*expected jdbc:sqlite"):
         pyiceberg_properties({"type": "jdbc", "uri": "jdbc:mysql://x"})
-    with pytest.raises(InputError, match="Hadoop"):
+    with pytest.raises(InputError, match="type 'hadoop' cannot be read through PyIceberg: measure it with --spark"):
         pyiceberg_properties({"type": "hadoop"})
 
 
@@ -90,6 +107,72 @@ def test_an_unreachable_catalog_is_one_line_without_credentials(tmp_path: Path) 
         discover_tables(settings_with({"type": "jdbc", "uri": f"jdbc:sqlite:{broken}", "warehouse": str(tmp_path)}))
     assert "\n" not in str(caught.value)
     assert first_line(Exception("no route to postgresql://me:secret@db/x\nmore")) == "no route to postgresql://***@db/x"
+
+
+def database(path: Path, **tables: list[str]) -> str:
+    """A SQLite database with empty tables of some catalogs, ``namespace.name`` each."""
+    schema = Schema(NestedField(1, "id", LongType()))
+    for name, identifiers in tables.items():
+        catalog = SqlCatalog(name, uri=f"sqlite:///{path}", warehouse=f"file://{path.parent}/warehouse")
+        for identifier in identifiers:
+            catalog.create_namespace_if_not_exists(identifier.partition(".")[0])
+            catalog.create_table(identifier, schema)
+    return str(path)
+
+
+def test_a_name_that_the_database_does_not_know_is_answered_with_those_that_it_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = database(tmp_path / "c.db", prod=["sales.orders"], test=["sales.orders"])
+    settings = settings_with({"type": "jdbc", "uri": f"jdbc:sqlite:{path}", "warehouse": str(tmp_path)})
+    names = "its database holds tables of catalog 'prod', 'test' only: expected one of these names in the settings"
+    orders = TableName.parse("lake.sales.orders")
+    with pytest.raises(InputError, match=f"'lake.sales.orders' does not exist in catalog 'lake': {names}"):
+        record_with_pyiceberg(load_pyiceberg_catalog(settings, "lake"), orders)
+    with pytest.raises(InputError, match=names):
+        check_existence(settings, [orders])
+    assert discover_tables(settings) == []
+    assert f"catalog 'lake' holds no tables: {names}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("unknown", "ending"),
+    [
+        ("lake.sales.ordres", ", did you mean 'lake.sales.orders'?"),
+        ("lake.Sales.Orders", ", did you mean 'lake.sales.orders'?"),
+        ("lake.sale.orders", ", did you mean 'lake.sales.orders'?"),
+        ("lake.sales.`late order`", ", did you mean 'lake.sales.`late orders`'?"),
+        ("lake.finance.ledger", "."),
+    ],
+)
+def test_an_unknown_table_is_answered_with_the_closest(tmp_path: Path, unknown: str, ending: str) -> None:
+    path = database(tmp_path / "c.db", lake=["sales.orders", "sales.late orders", "ops.readings"])
+    settings = settings_with({"type": "sql", "uri": f"sqlite:///{path}"})
+    with pytest.raises(InputError) as caught:
+        check_existence(settings, [TableName.parse("lake.sales.orders"), TableName.parse(unknown)])
+    assert str(caught.value) == f"table {unknown!r} does not exist in catalog 'lake'{ending}"
+
+
+def test_that_the_neighbours_of_a_missing_table_cannot_be_listed_is_no_error_of_its_own() -> None:
+    catalog = mock.Mock(spec=Catalog)
+    catalog.list_namespaces.side_effect = PermissionError("no")
+    assert str(no_such_table(catalog, TableName.parse("lake.a.b"))) == (
+        "table 'lake.a.b' does not exist in catalog 'lake'"
+    )
+
+
+def test_a_package_that_a_catalog_needs_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("boto3", "thrift", "psycopg2"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("glue", "hive"):
+        monkeypatch.delitem(sys.modules, f"pyiceberg.catalog.{name}", raising=False)
+    for properties, said in (
+        ({"type": "glue"}, r"boto3 is not installed: install planning-health\[glue\]"),
+        ({"type": "hive", "uri": "thrift://h:1"}, r"thrift is not installed: install planning-health\[hive\]"),
+        ({"type": "jdbc", "uri": "jdbc:postgresql://h/d"}, r"psycopg2 is .*: install planning-health\[postgres\]"),
+    ):
+        with pytest.raises(InputError, match=f"catalog 'lake' cannot be opened: {said}"):
+            load_pyiceberg_catalog(settings_with(properties), "lake")
 
 
 def test_a_missing_or_wrong_java_gives_the_install_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

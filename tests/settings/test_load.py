@@ -50,11 +50,33 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tabels": []}, "unknown key 'tabels', did you mean 'tables'. Known keys: version, home, catalogs"),
+        ({"tabels": []}, r"unknown key 'tabels', did you mean 'tables'\? Known keys: version, home, catalogs"),
         (
             {"catalogs": {"lake": {"property": {"type": "rest"}}}},
-            r"catalogs\.lake: unknown key 'property', did you mean 'properties'. Known keys: properties, secrets",
+            r"catalogs\.lake: unknown key 'property', did you mean 'properties'\? Known keys: properties, secrets",
         ),
+        ({"tabs": []}, r"unknown key 'tabs', did you mean 'tables'\? Known keys: version"),
+        ({"x": 1}, r"unknown key 'x'\. Known keys: version"),
+        (
+            {"catalogs": {"lake": {"properties": {"type": "jdcb", "uri": "x"}}}},
+            r"catalogs\.lake: properties\.type 'jdcb' is unknown, did you mean 'jdbc'\? Known types: jdbc, rest, hive",
+        ),
+        ({"catalogs": {"lake": {"uri": "x"}}}, r"catalogs\.lake: unknown key 'uri'\. Known keys: properties, secrets"),
+        (
+            {"catalogs": {"lake": "jdbc:sqlite:x"}},
+            r"catalogs\.lake: expected a mapping with keys among properties, secrets$",
+        ),
+        (
+            {"catalogs": {"lake": {"properties": {"type": "rest"}, "secrets": {"token": "hunter2"}}}},
+            r"token: expected where the secret is found: {env: NAME} or {airflow_connection: ID, field: FIELD}",
+        ),
+        (
+            {"tables": [{"match": "*", "thresholds": {"deleted_ratio": 0.4}}]},
+            r"thresholds\.deleted_ratio: expected {warning: NUMBER, critical: NUMBER} \(got 0.4\)",
+        ),
+        ({"tables": [{"match": "*", "queries": ["a = 1"]}]}, r"queries\.0: expected {name: NAME, where: PREDICATE"),
+        ({"tables": [{"match": "*", "every": "weekly"}]}, r"every: expected .* like P7D, PT12H .*\(got 'weekly'\)"),
+        ({"tables": [{"match": "*", "every": True}]}, r"every: expected .* like P7D.*\(got True\)"),
         (
             {"tables": [{"match": "*", "thresholds": {"delete_ratio": {"warning": 1, "critical": 2}}}]},
             r"tables\.0\.thresholds: unknown signal 'delete_ratio'; known: .*deleted_ratio",

@@ -107,7 +107,7 @@ def test_what_if_names_the_wrong_field(settings: SettingsDocument, fields: dict[
         ),
         (
             {"spec": "days(nothing)"},
-            r"spec: .* no column 'nothing' when it was measured 2026-03.*; It had ",
+            r"spec: .* no column 'nothing' when it was measured 2026-03.*\. It had ",
         ),
         ({"metrics_columns": ["lost = none"]}, "metrics_columns: .* no column 'lost'"),
     ],

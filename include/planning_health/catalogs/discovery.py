@@ -1,16 +1,17 @@
-"""Which tables are measured: the catalogs' tables, filtered by the patterns of the settings."""
+"""Which tables there are, and which of them are measured: those that a rule of the settings includes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
 
-from pyiceberg.catalog import Catalog
-
+from planning_health.catalog_contents import namespaces_below, other_catalog_names, tables_in
 from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
+
+logger = logging.getLogger(__name__)
 
 
 def discover_tables(settings: SettingsDocument) -> list[TableName]:
@@ -19,24 +20,25 @@ def discover_tables(settings: SettingsDocument) -> list[TableName]:
     Raises:
         InputError: when a catalog cannot be reached.
     """
-    found: list[TableName] = []
-    for catalog_name in settings.catalogs:
-        catalog = load_pyiceberg_catalog(settings, catalog_name)
-        try:
-            found += [
-                TableName(catalog_name, tuple(identifier[:-1]), identifier[-1])
-                for namespace in _namespaces(catalog)
-                for identifier in catalog.list_tables(namespace)
-            ]
-        except Exception as error:
-            raise InputError(
-                f"catalog {catalog_name!r} cannot be listed: {type(error).__name__}: {first_line(error)}"
-            ) from error
-    return sorted(table for table in set(found) if settings.includes(table))
+    return [table for table in all_tables(settings) if settings.includes(table)]
 
 
-def _namespaces(catalog: Catalog, parent: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for namespace in catalog.list_namespaces(parent):
-        if len(namespace) > len(parent) and namespace[: len(parent)] == parent:
-            yield tuple(namespace)
-            yield from _namespaces(catalog, tuple(namespace))
+def all_tables(settings: SettingsDocument) -> list[TableName]:
+    """All tables of the settings' catalogs, sorted; that a catalog holds none is logged, with why where that is known.
+
+    Raises:
+        InputError: when a catalog cannot be reached.
+    """
+    return sorted({table for name in settings.catalogs for table in _tables_of(settings, name)})
+
+
+def _tables_of(settings: SettingsDocument, name: str) -> list[TableName]:
+    catalog = load_pyiceberg_catalog(settings, name)
+    try:
+        found = [table for namespace in namespaces_below(catalog) for table in tables_in(catalog, name, namespace)]
+        if not found:
+            other = other_catalog_names(catalog)
+            logger.warning("catalog %r holds no tables%s", name, f": {other}" if other else "")
+    except Exception as error:
+        raise InputError(f"catalog {name!r} cannot be listed: {type(error).__name__}: {first_line(error)}") from error
+    return found

@@ -15,33 +15,45 @@ from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
 _JDBC_POSTGRESQL: Final = re.compile(r"jdbc:postgresql://(?P<rest>.+)")
+_SPARK_ONLY: Final = ("hadoop", "nessie")
+_SQLALCHEMY_SQLITE: Final = "sqlite:///"
+_EXTRAS: Final = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres"}
+"""Which extra of this package brings a module that a catalog needs."""
+
+
+class SparkOnlyError(InputError):
+    """A catalog that Spark can open and PyIceberg cannot."""
 
 
 def pyiceberg_properties(iceberg: dict[str, str]) -> dict[str, str]:
     """Translates Iceberg's catalog properties to PyIceberg's.
 
-    Only the JDBC catalog differs: its type is called ``sql`` and its address is SQLAlchemy's.
+    Only the JDBC catalog differs: its type is called ``sql`` and its address is SQLAlchemy's. No database is made
+    ready for a catalog: reading it changes nothing.
 
     Raises:
-        InputError: for a JDBC address of a database that PyIceberg's SQL catalog does not support.
+        SparkOnlyError: for a catalog that PyIceberg does not support.
     """
     translated = {key: value for key, value in iceberg.items() if not key.startswith("jdbc.")}
-    if iceberg.get("type") == "jdbc":
-        translated |= {"type": "sql", "uri": _sqlalchemy_url(iceberg), "init_catalog_tables": "false"}
-    if iceberg.get("type") == "hadoop":
-        raise InputError("a Hadoop catalog cannot be read through PyIceberg: measure it with Spark")
+    kind = iceberg.get("type")
+    if kind in _SPARK_ONLY:
+        raise SparkOnlyError(f"a catalog of type {kind!r} cannot be read through PyIceberg: measure it with --spark")
+    if kind == "jdbc":
+        translated |= {"type": "sql", "uri": _sqlalchemy_url(iceberg)}
+    if kind in ("jdbc", "sql"):
+        translated["init_catalog_tables"] = "false"
     return translated
 
 
 def _sqlalchemy_url(iceberg: dict[str, str]) -> str:
     uri = iceberg.get("uri", "")
     if path := sqlite_path(uri):
-        return f"sqlite:///{path}"
+        return f"{_SQLALCHEMY_SQLITE}{path}"
     if match := _JDBC_POSTGRESQL.fullmatch(uri):
         user, password = iceberg.get("jdbc.user", ""), iceberg.get("jdbc.password")
         login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
         return f"postgresql+psycopg2://{login}@{match['rest']}" if login else f"postgresql+psycopg2://{match['rest']}"
-    raise InputError(
+    raise SparkOnlyError(
         f"catalog uri {uri!r} is not supported without Spark; expected jdbc:sqlite:… or jdbc:postgresql://…"
     )
 
@@ -50,17 +62,25 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
     """Opens a catalog of the settings with PyIceberg.
 
     Raises:
-        InputError: when it is not defined, a secret is missing, or it cannot be reached.
+        InputError: when it is not defined, a secret or a package is missing, or it cannot be reached.
     """
-    merged = properties(settings, catalog) | secrets(settings, catalog)
-    path = sqlite_path(merged.get("uri", ""))
+    merged = pyiceberg_properties(properties(settings, catalog) | secrets(settings, catalog))
+    uri = merged.get("uri", "")
+    path = uri.removeprefix(_SQLALCHEMY_SQLITE) if uri.startswith(_SQLALCHEMY_SQLITE) else None
     if path and not Path(path).exists():  # SQLite would create an empty one
         raise InputError(f"catalog {catalog!r} cannot be opened: {path} does not exist")
     try:
-        return load_catalog(catalog, **pyiceberg_properties(merged))
-    except InputError:
-        raise
+        return load_catalog(catalog, **merged)
     except Exception as error:  # each catalog library has its own exceptions; all mean the same to the user
-        raise InputError(
-            f"catalog {catalog!r} cannot be opened: {type(error).__name__}: {first_line(error)}"
-        ) from error
+        reason = _missing_extra(error) or f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"catalog {catalog!r} cannot be opened: {reason}") from error
+
+
+def _missing_extra(error: BaseException | None) -> str | None:
+    """Which extra to install, when the cause is a package that is not there."""
+    while error is not None:
+        module = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if module in _EXTRAS:
+            return f"{module} is not installed: install planning-health[{_EXTRAS[module]}]"
+        error = error.__cause__ or error.__context__
+    return None

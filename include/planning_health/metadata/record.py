@@ -17,6 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 from requests.exceptions import RequestException
 from sqlalchemy.exc import OperationalError
 
+from planning_health.catalog_contents import no_such_table
 from planning_health.errors import InputError, NotMeasurableError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets, sample_manifest
@@ -51,7 +52,7 @@ def record_with_pyiceberg(
     try:
         table = catalog.load_table(name.identifier)
     except NoSuchTableError as error:
-        raise InputError(f"table {str(name)!r} does not exist in catalog {name.catalog!r}") from error
+        raise no_such_table(catalog, name) from error
     except ValidationError as error:
         raise NotMeasurableError(f"the table metadata is not supported or damaged: {first_problem(error)}") from error
     except (OperationalError, RequestException) as error:

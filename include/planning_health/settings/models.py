@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.settings.thresholds import DEFAULTS
+from planning_health.suggestions import did_you_mean
 
 ICEBERG_VERSION: Final = "1.12.0"
 ICEBERG_RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
+CATALOG_TYPES: Final = ("jdbc", "rest", "hive", "glue", "sql", "dynamodb", "bigquery", "nessie", "hadoop")
+"""Iceberg's, and PyIceberg's where Iceberg has none: ``sql``, ``dynamodb``."""
 MOST_WORKERS: Final = 10_000
 MOST_TASKS: Final = 1_000_000
 MOST_RANKED: Final = 10_000_000
@@ -44,32 +56,46 @@ Number = Annotated[float, BeforeValidator(_no_switch)]
 """A number; switches are none."""
 
 
-def _possible(length: timedelta) -> timedelta:
+def _possible(value: Any, parse: ValidatorFunctionWrapHandler) -> timedelta:
+    if isinstance(value, bool):
+        raise ValueError(f"expected {_DURATION}")
+    try:
+        length: timedelta = parse(value)
+    except ValidationError as error:
+        raise ValueError(f"expected {_DURATION}") from error
     if not timedelta(0) < length <= timedelta(days=MOST_DAYS):
-        raise ValueError(f"expected a length of time greater than 0 and at most {MOST_DAYS} days")
+        raise ValueError(f"expected a length of time greater than 0 and at most {MOST_DAYS} days: {_DURATION}")
     return length
 
 
-Duration = Annotated[timedelta, BeforeValidator(_no_switch), AfterValidator(_possible)]
+_DURATION: Final = "a length of time like P7D, PT12H or PT30M, or a number of seconds"
+Duration = Annotated[timedelta, WrapValidator(_possible)]
 """A length of time above zero, as ISO 8601 (``PT8H``, ``P2D``) or seconds."""
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    FORM: ClassVar[str] = ""
+    """How it is written, where an example tells more than the names of its keys."""
+
     @model_validator(mode="before")
     @classmethod
     def _knows_every_key(cls, value: Any) -> Any:
+        known = ", ".join(cls.model_fields)
+        if not isinstance(value, dict | BaseModel):
+            raise ValueError(f"expected {cls.FORM or f'a mapping with keys among {known}'}")
         unknown = [key for key in value if key not in cls.model_fields] if isinstance(value, dict) else []
         if unknown:
-            near = get_close_matches(str(unknown[0]), cls.model_fields, n=1)
-            meant = f", did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"unknown key {unknown[0]!r}{meant} Known keys: {', '.join(cls.model_fields)}")
+            name = str(unknown[0])
+            raise ValueError(f"unknown key {name!r}{did_you_mean(name, cls.model_fields)} Known keys: {known}")
         return value
 
 
 class SecretReference(_Model):
     """Where a secret is found: an environment variable, or a field of an Airflow connection."""
+
+    FORM = "where the secret is found: {env: NAME} or {airflow_connection: ID, field: FIELD}"
 
     env: str | None = None
     airflow_connection: str | None = None
@@ -95,7 +121,8 @@ class CatalogDefinition(_Model):
     @classmethod
     def _plain_text(cls, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+            lower = {key for key, item in value.items() if isinstance(item, bool) or key == "type"}
+            return {key: str(item).lower() if key in lower else str(item) for key, item in value.items()}
         return value
 
     @field_validator("properties")
@@ -110,8 +137,13 @@ class CatalogDefinition(_Model):
 
     @model_validator(mode="after")
     def _has_a_type(self) -> CatalogDefinition:
-        if not {"type", "catalog-impl"} & self.properties.keys():
-            raise ValueError("properties need 'type' (jdbc, rest, hive, glue, hadoop) or 'catalog-impl'")
+        known, kind = ", ".join(CATALOG_TYPES), self.properties.get("type")
+        if kind is None and "catalog-impl" not in self.properties:
+            raise ValueError(f"properties need 'type' ({known}) or 'catalog-impl'")
+        if kind is not None and kind not in CATALOG_TYPES:
+            raise ValueError(
+                f"properties.type {kind!r} is unknown{did_you_mean(kind, CATALOG_TYPES)} Known types: {known}"
+            )
         return self
 
 
@@ -140,6 +172,8 @@ class SparkSettings(_Model):
 class Threshold(_Model):
     """The levels of one signal: at or above ``warning``, at or above ``critical``."""
 
+    FORM = "{warning: NUMBER, critical: NUMBER}"
+
     warning: Number
     critical: Number
 
@@ -152,6 +186,8 @@ class Threshold(_Model):
 
 class Query(_Model):
     """A query of the workload: its WHERE clause as written in Spark SQL, and how much it counts."""
+
+    FORM = "{name: NAME, where: PREDICATE, weight: NUMBER}"
 
     name: str
     where: str = Field(min_length=1)
@@ -359,6 +395,13 @@ class SettingsDocument(_Model):
 
     def includes(self, table: TableName) -> bool:
         """Whether the table is measured: a rule matches, does not exclude it, and it is not the history itself."""
+        return self.left_out(table) is None
+
+    def left_out(self, table: TableName) -> str | None:
+        """Why the table is not measured; ``None`` when it is."""
+        if self.history is not None and table == self.history.table_name:
+            return "the history"
         rule = self.rule_for(table)
-        is_history = self.history is not None and table == self.history.table_name
-        return rule is not None and not rule.exclude and not is_history
+        if rule is None:
+            return "no rule matches"
+        return "excluded" if rule.exclude else None

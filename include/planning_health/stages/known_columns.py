@@ -7,13 +7,13 @@ import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from pyiceberg.schema import Schema
 
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import paths_below, read_bytes
+from planning_health.suggestions import did_you_mean
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,11 @@ def check_columns(home: str, table: TableName, columns: Iterable[tuple[str, str]
     if known is None:
         logger.info("%s was never measured: its columns are checked once Spark has read it", table)
         return
-    by_lower = {name.lower(): name for name in known.names}
+    lower = {name.lower() for name in known.names}
     for field, column in columns:
-        if column.lower() not in by_lower:
-            near = get_close_matches(column.lower(), by_lower, n=1)
-            meant = f", did you mean {by_lower[near[0]]!r}?" if near else ";"
+        if column.lower() not in lower:
             shown = ", ".join(sorted(known.names)[:20]) + (", …" if len(known.names) > 20 else "")
             raise InputError(
-                f"{field}: {table} had no column {column!r} when it was measured {known.measured_at}{meant} "
-                f"It had {shown}"
+                f"{field}: {table} had no column {column!r} when it was measured {known.measured_at}"
+                f"{did_you_mean(column, known.names)} It had {shown}"
             )
