@@ -377,6 +377,28 @@ def test_report_without_airflow_is_written_and_names_the_failed_table(lake: Cli)
 
 
 @pytest.mark.spark
+def test_a_report_of_chosen_tables_replaces_no_other_and_an_unknown_table_changes_nothing(lake: Cli) -> None:
+    assert lake.settings_file
+    home = lake.settings_file.parent / "home"
+    latest = home / "reports" / "latest" / "report.json"
+    before = latest.read_text() if latest.exists() else None
+    result = lake("report", TABLE)
+    assert result.status == 0, result.err
+    shown = re.search(r"report: (\S+/runs/cli/\S+/report/index\.html)$", result.out.strip())
+    assert shown
+    assert Path(shown[1]).exists()
+    command = f"planning-health maintain '{TABLE}' --spec-id 0 --settings {lake.settings_file}"
+    assert command in result.out.splitlines()
+    runs = sorted(path.name for path in (home / "runs" / "cli").iterdir())
+    for command in ("report", "measure"):
+        unknown = lake(command, TABLE, "lake.test_cli.nope")
+        assert (unknown.status, unknown.err.count("\n"), unknown.out) == (2, 1, "")
+        assert "table 'lake.test_cli.nope' does not exist" in unknown.err
+    assert sorted(path.name for path in (home / "runs" / "cli").iterdir()) == runs
+    assert (latest.read_text() if latest.exists() else None) == before
+
+
+@pytest.mark.spark
 def test_maintain_apply_repairs_and_rollback_undoes_it(lake: Cli) -> None:
     before = lake("plan", TABLE, "--json").json
     result = lake.process("maintain", TABLE, "--apply", "--json")

@@ -12,7 +12,7 @@ from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 
-SETTINGS = SettingsDocument.model_validate({"catalogs": {"lake": {"properties": {"type": "in-memory"}}}})
+SETTINGS = SettingsDocument.model_validate({"catalogs": {"lake": {"properties": {"type": "sql"}}}})
 WEEKLY = "planning_health_weekly"
 LAST_WEEK = "scheduled__2026-11-23T06:00:00+00:00"
 THIS_WEEK = "scheduled__2026-11-30T06:00:00+00:00"

@@ -18,6 +18,7 @@ from planning_health.reports import (
     terminal_predictions,
     terminal_summary,
 )
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.markdown import code, escape
 from planning_health.reports.proposal_text import proposal_text
 from planning_health.reports.wording import sentence
@@ -180,7 +181,7 @@ def test_the_page_states_when_which_snapshot_and_which_version(model: Report) ->
 
 def test_what_waits_for_a_decision_links_to_the_form_with_its_values(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
-    html = render_html(build_report(run.folder, airflow_url="https://airflow.example.com"))
+    html = render_html(build_report(run.folder, Decisions(airflow_url="https://airflow.example.com")))
     assert '<a href="#next">Decide on it.</a>' in html
     page = "https://airflow.example.com/plugin/planning-health/planning-health/table/maintain"
     assert f'<a href="{page}?name=lake.sales.customers&amp;proposal=rewrite_manifests_spec_0">' in html
@@ -188,7 +189,7 @@ def test_what_waits_for_a_decision_links_to_the_form_with_its_values(tmp_path: P
 
 def test_without_airflow_s_address_the_form_s_values_are_told(tmp_path: Path) -> None:
     html = render_html(build_report(sample.this_week(tmp_path).folder))
-    assert "Table: lake.sales.customers; actions: rewrite_manifests; spec id: 0." in html
+    assert "In Airflow's form: table: lake.sales.customers; actions: rewrite_manifests; spec id: 0." in html
 
 
 def test_the_report_of_a_dry_run_says_so_in_html_and_markdown(tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
-from planning_health.reports import Report, build_report, render_html
+from planning_health.reports import Report, build_report, render_html, render_mail, render_markdown
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.effects import effect
 from planning_health.reports.model import TableReport
+from planning_health.settings.models import MaintenanceSettings
 from planning_health.stages.report import report
 
 from . import sample_run as sample
+
+LIMITS: Final = {"tables": ["lake.sales.*"], "most_manifests": 100, "most_metadata_bytes": 1_000_000}
 
 
 def table(model: Report, name: object) -> TableReport:
@@ -212,6 +218,97 @@ def test_a_run_without_any_result_still_gives_a_report(tmp_path: Path) -> None:
     model = build_report(sample.Sample(tmp_path, "cli", "empty", "2026-11-30T06:02:00+00:00").folder)
     assert model.summary.tables == 0
     assert model.lede == "No table was measured in this run."
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["m1 is missing"], "Nothing could be measured of the table lake.t.t0: m1 is missing."),
+        (["x", "x"], "Nothing could be measured of any of 2 tables: x."),
+        (["x.", "y"], "Nothing could be measured of any of 2 tables: the first reason, of lake.t.t0: x."),
+    ],
+)
+def test_a_report_that_knows_nothing_says_so_and_why(tmp_path: Path, reasons: list[str], told: str) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    for number, reason in enumerate(reasons):
+        run.put("measurement", sample.TableName("lake", ("t",), f"t{number}"), status="failed", reason=reason)
+    model = build_report(run.folder)
+    assert model.lede == told
+    assert "No table that was measured has a finding" not in render_html(model)
+
+
+def test_the_headline_speaks_of_the_tables_that_were_measured(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    run.put("measurement", sample.BROKEN, status="failed", reason="x")
+    run.measured(sample.ORDERS, 1, 6, 1512)
+    run.put("health", sample.ORDERS, data=sample.clustered_orders())
+    assert build_report(run.folder).lede == (
+        "The only table that could be measured has no finding that needs work. 1 table could not be measured."
+    )
+
+
+def test_a_query_that_fits_no_table_and_a_step_that_failed_are_told_first(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    typo = {"name": "typo", "where": "oder_id = 1", "reason": "unknown column 'oder_id'"}
+    of_another = {"name": "one_day", "where": "ordered_on = DATE'2026-09-20'", "reason": "unknown column"}
+    planned = sample.planning(("one_day", "ordered_on = DATE'2026-09-20'", 1, 6))
+    run.put("planning", sample.ORDERS, data=planned | {"not_planned": [typo]})
+    run.put("planning", sample.TOTALS, data={"predicates": [], "not_planned": [typo, of_another]})
+    run.put("proposal", sample.CUSTOMERS, status="failed", reason="property 'x' is odd")
+    model = build_report(run.folder)
+    assert model.warnings == [
+        "The settings' query typo (oder_id = 1) fits no table, so nothing is told of it: lake.sales.daily_totals and 1 "
+        "more table: not planned: unknown column 'oder_id'",
+        "lake.sales.customers: proposals: property 'x' is odd",
+    ]
+    for shown in (render_html(model), render_mail(model), render_markdown(model)):
+        assert shown.index("To know before reading on") < shown.index("What needs attention first")
+        assert "unknown column" in shown
+
+
+def test_what_to_do_about_a_finding_is_the_proposal_that_answers_it(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    data = sample.proposal(sample.CUSTOMERS)
+    data["proposals"][0]["answers"] = ["high_deleted_ratio"]
+    run.put("proposal", sample.CUSTOMERS, data=data)
+    (item,) = [item for item in build_report(run.folder).attention if item.table == str(sample.CUSTOMERS)]
+    assert item.next_step.startswith("Proposed: Rewrite the manifests of spec 0. Predicted: 42 → 6 manifests")
+
+
+def test_every_rendering_lists_the_same_next_steps_with_what_to_run(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    data = sample.proposal(sample.CUSTOMERS)
+    advice = {"action": "recommend_x", "title": "Compact small data files", "params": {}, "commands": ["CALL x.y()"]}
+    data["proposals"].append(data["proposals"][0] | advice)
+    run.put("proposal", sample.CUSTOMERS, data=data)
+    model = build_report(run.folder, Decisions(settings_file="/etc/ph/my settings.yaml"))
+    command = "planning-health maintain lake.sales.customers --spec-id 0 --settings '/etc/ph/my settings.yaml'"
+    for shown in map(html.unescape, (render_html(model), render_mail(model), render_markdown(model))):
+        steps = shown.split("What to do next")[1].split("State of each table")[0]
+        titles = ("Rewrite the manifests of spec 0.", command, "Compact small data files.", "CALL x.y()")
+        places = [steps.index(text) for text in titles]
+        assert places == sorted(places)
+        assert "--apply at its end" in steps
+
+
+@pytest.mark.parametrize(
+    ("maintenance", "told"),
+    [
+        ({"approval": "off"}, "Nobody is asked for approval: the settings have switched it off (maintenance.approval)"),
+        ({"auto_approve": LIMITS}, "Approved in advance by maintenance.auto_approve"),
+        ({"auto_approve": LIMITS | {"most_manifests": 41}}, "A person is asked for approval: manifests before: 42, "),
+        ({}, ""),
+    ],
+)
+def test_a_proposal_says_whether_a_person_is_asked(tmp_path: Path, maintenance: dict[str, Any], told: str) -> None:
+    run = sample.this_week(tmp_path)
+    headline = {"manifests_before": 42, "metadata_bytes_before": 394_800}
+    run.put("proposal", sample.CUSTOMERS, headline=headline, data=sample.proposal(sample.CUSTOMERS))
+    model = build_report(run.folder, Decisions(maintenance=MaintenanceSettings.model_validate(maintenance)))
+    (proposal,) = table(model, sample.CUSTOMERS).proposals
+    assert proposal.approval.startswith(told)
+    assert bool(proposal.approval) == bool(told)
+    assert proposal.approval in html.unescape(render_html(model))
 
 
 def test_a_measurement_that_contradicts_itself_needs_attention(tmp_path: Path) -> None:

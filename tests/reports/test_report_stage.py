@@ -51,6 +51,36 @@ def test_a_report_on_one_table_does_not_replace_the_report_of_the_week(tmp_path:
     assert envelope.headline["actions"] == 1
 
 
+def test_a_report_on_chosen_tables_stays_in_its_run_and_no_other_is_compared_with_it(tmp_path: Path) -> None:
+    whole = sample.Sample(tmp_path, "cli", "all", "2026-11-23T06:02:00+00:00")
+    for name in (sample.ORDERS, sample.TOTALS):
+        whole.measured(name, 41, 42, 1512)
+        whole.put("health", name, data=sample.wide_orders())
+    report(sample.SETTINGS, whole.folder)
+    latest = (tmp_path / "reports" / "latest" / "report.json").read_text()
+    one = sample.Sample(tmp_path, "cli", "one", "2026-11-24T06:02:00+00:00")
+    one.measured(sample.ORDERS, 42, 6, 1512)
+    one.put("health", sample.ORDERS, data=sample.clustered_orders())
+    report(sample.SETTINGS, one.folder, chosen=True)
+    assert (tmp_path / "reports" / "latest" / "report.json").read_text() == latest
+    assert [path.name for path in (tmp_path / "history" / "week").iterdir()] == [
+        f"20261123T060200Z-{run_key('all')}.json"
+    ]
+    model = read_report(f"{one.folder.url}/report/report.json")
+    assert model is not None
+    assert model.previous is not None
+    assert (model.previous.run_id, model.changes.gone_tables) == ("all", [])
+    assert model.title.startswith("Planning health of lake.sales.orders, week ")
+    assert "What needs attention first" in Path(one.folder.url, "report", "report.md").read_text()
+    later = sample.Sample(tmp_path, "cli", "later", "2026-11-25T06:02:00+00:00")
+    later.measured(sample.ORDERS, 42, 6, 1512)
+    report(sample.SETTINGS, later.folder)
+    compared = read_report(str(tmp_path / "reports" / "latest" / "report.json"))
+    assert compared is not None
+    assert compared.previous is not None
+    assert compared.previous.run_id == "all"
+
+
 def test_an_unreadable_previous_report_is_passed_over(tmp_path: Path) -> None:
     report(sample.SETTINGS, sample.last_week(tmp_path).folder)
     (published,) = (tmp_path / "reports").glob("2026-W48-*/report.json")

@@ -17,6 +17,7 @@ from planning_health.cli.options import (
     optional_spark,
 )
 from planning_health.cli.output import console, print_json, print_markdown, say, working
+from planning_health.cli.tables import refuse_bad_input
 from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
@@ -72,8 +73,7 @@ def maintain(
     with working(f"maintaining {name}"), optional_spark(document, apply) as session:
         measure(document, folder, [name], spark=session)
         measured = folder.require_result(MEASUREMENT, name)
-        if (measured.data or {}).get("bad_input"):
-            raise InputError(str(measured.reason))
+        refuse_bad_input([measured])
         if measured.status != "ok":
             raise WorkFailedError(f"{name} cannot be measured: {measured.reason}")
         proposed = propose(document, folder, name, request)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 import typer
 
 from planning_health.catalogs import discover_tables
+from planning_health.catalogs.existence import check_existence
 from planning_health.cli.app import FindingsError, app
 from planning_health.cli.options import (
     AsJson,
@@ -20,6 +22,7 @@ from planning_health.cli.options import (
 )
 from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say, working
 from planning_health.cli.scans import read_table
+from planning_health.envelope import ResultFile
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.health.analysis import analyse
 from planning_health.health.thresholds import resolve_thresholds
@@ -64,8 +67,7 @@ def measure(
             if result.reason:
                 say(f"{result.table}: {result.reason}", to=errors)
         say(f"recorded in {folder.url}")
-    if unknown := [str(result.reason) for result in measured if (result.data or {}).get("bad_input")]:
-        raise InputError("; ".join(unknown))
+    refuse_bad_input(measured)
     if failed := [result.table for result in results if result.status != "ok"]:
         raise WorkFailedError(
             f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(map(str, failed))}"
@@ -98,15 +100,29 @@ def diagnose(
 
 
 def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[TableName]:
-    """The tables of the command line, else all that the settings include.
+    """The tables of the command line, each once, else all that the settings include.
 
     Raises:
-        InputError: for a malformed name, an unreachable catalog, or when no table is left.
+        InputError: for a malformed or unknown name, an unreachable catalog, or when no table is left.
     """
-    names = [TableName.parse(text) for text in given] if given else discover_tables(settings)
+    if given:
+        named = list(dict.fromkeys(map(TableName.parse, given)))
+        check_existence(settings, named)
+        return named
+    names = discover_tables(settings)
     if not names:
         raise InputError(f"no table matches the settings' patterns {[rule.match for rule in settings.tables]}")
     return names
+
+
+def refuse_bad_input(measured: Iterable[ResultFile]) -> None:
+    """Refuses to go on with tables that only the measurement could tell to be bad input.
+
+    Raises:
+        InputError: naming each with the reason.
+    """
+    if bad := [str(result.reason) for result in measured if (result.data or {}).get("bad_input")]:
+        raise InputError("; ".join(bad))
 
 
 def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> None:

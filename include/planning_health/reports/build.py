@@ -14,6 +14,7 @@ from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.reports.actions import actions_since, all_actions
 from planning_health.reports.changes import changes_since, improvements
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.effects import lookup_sentence
 from planning_health.reports.figure_data import Picture
 from planning_health.reports.glossary import glossary
@@ -59,18 +60,23 @@ WINDOW: Final = timedelta(days=7)
 
 MAX_TABLES_WITH_FIGURES: Final = 40
 _EVIDENCE: Final = 150
+_REASON: Final = 300
+_NAMED: Final = 3
+"""Chosen tables that the title names one by one."""
 _FAILED_ACTIONS: Final = frozenset({"failed", "verification_failed", "conflict"})
 
 
-def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Report:
+def build_report(run_folder: RunFolder, decisions: Decisions | None = None, *, chosen: bool = False) -> Report:
     """Builds the report of one run.
 
     Result files that are missing or damaged are shown as "not measured"; nothing is raised for them.
 
     Args:
         run_folder: the run's folder.
-        airflow_url: address of the Airflow UI, where proposals are decided; without one there are no links to it.
+        decisions: how proposals are decided where the report is read.
+        chosen: whether the run was asked for some tables only: the report is then about these alone.
     """
+    decisions = decisions or Decisions()
     home = run_folder.home
     measure = read_or_none(run_folder, "measure")
     started = parse_time(measure.created_at if measure else None)
@@ -79,10 +85,14 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
     since = _window_start(previous, started)
     everything = all_actions(home)
     actions = actions_since(everything, since, run_folder.run_id)
-    if single:
-        actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
     failures = {visible(name): text(why) for name, why in mapping(_data(measure).get("failed")).items()}
     names = _table_names(run_folder, [*texts(_data(measure).get("tables")), *mapping(_data(measure).get("failed"))])
+    if single:
+        actions = [action for action in actions if action.run_id == visible(run_folder.run_id)]
+    elif chosen:
+        shown = {visible(str(name)) for name in names}
+        actions = [action for action in actions if action.table in shown]
+        previous = _narrowed(previous, shown) if previous else None
     results = [TableResults.read(run_folder, name) for name in names]
     drawn = _tables_with_figures(results, actions)
     tables = [
@@ -92,6 +102,7 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
             actions=(own := [action for action in actions if action.table == visible(str(result.table))]),
             pictures=_pictures(home, result, own) if result.table in drawn else [],
             with_figures=result.table in drawn,
+            decisions=decisions,
         )
         for result in results
     ]
@@ -105,10 +116,8 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
     summary = _summary(tables, actions)
     created_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Report(
-        scope="run" if single else "week",
-        title=f"{single}{' (dry run)' if dry_run else ''}: {joined([table.table for table in tables])}"
-        if single
-        else f"Planning health, {week(created_at)}",
+        scope="run" if single else "chosen" if chosen else "week",
+        title=_title(tables, created_at, single=single, dry_run=dry_run, chosen=chosen),
         run_id=visible(run_folder.run_id),
         dag_id=run_folder.dag_id,
         created_at=created_at,
@@ -118,8 +127,9 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
         actions_since=since.isoformat() if since else None,
         previous=PreviousReport(run_id=previous.run_id, created_at=previous.created_at) if previous else None,
         summary=summary,
-        lede=_run_lede(tables, dry_run=dry_run) if single else _lede(summary, actions),
-        airflow_url=airflow_url,
+        lede=_run_lede(tables, dry_run=dry_run) if single else _lede(summary, tables, actions),
+        warnings=[*_observed_unknown(run_folder), *_warnings(tables)],
+        airflow_url=decisions.airflow_url,
         attention=_attention(tables, actions),
         improvements=improvements(tables, changes),
         changes=changes,
@@ -130,6 +140,50 @@ def build_report(run_folder: RunFolder, *, airflow_url: str | None = None) -> Re
             (signal.signal for table in tables for signal in table.signals),
             simulations=any(table.figures.assignment or table.figures.plan_tasks for table in tables),
         ),
+    )
+
+
+def _title(tables: Sequence[TableReport], at: str, *, single: str | None, dry_run: bool, chosen: bool) -> str:
+    names = sorted(table.table for table in tables)
+    if single:
+        return f"{single}{' (dry run)' if dry_run else ''}: {joined(names)}"
+    if chosen:
+        named = joined(names) if len(names) <= _NAMED else counted(len(names), "chosen table")
+        return f"Planning health of {named}, {week(at)}"
+    return f"Planning health, {week(at)}"
+
+
+def _narrowed(report: Report, tables: Collection[str]) -> Report:
+    """A report as if it had been about some of its tables only."""
+    return report.model_copy(update={"tables": [table for table in report.tables if table.table in tables]})
+
+
+def _observed_unknown(run_folder: RunFolder) -> list[str]:
+    observed = read_or_none(run_folder, "observed")
+    if observed is None or observed.status == "ok":
+        return []
+    return [f"The settings' event logs and scan reports were left out: {visible(observed.reason or '')}"]
+
+
+def _warnings(tables: Sequence[TableReport]) -> list[str]:
+    """Queries of the settings that fit no table (a query of a rule for many tables may fit some), and failed steps."""
+    planned = {(query.name, query.where) for table in tables for query in table.queries if query.planned}
+    unfit: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for table in tables:
+        for query in table.queries:
+            if not query.planned and (query.name, query.where) not in planned:
+                unfit.setdefault((query.name, query.where), []).append((table.table, query.note))
+    return [_unfit_query(*query, places) for query, places in unfit.items()] + [
+        f"{table.table}: {clipped(failed, _REASON)}" for table in tables for failed in table.failed_steps
+    ]
+
+
+def _unfit_query(name: str, where: str, places: Sequence[tuple[str, str]]) -> str:
+    table, note = places[0]
+    more = f" and {counted(len(places) - 1, 'more table')}" if len(places) > 1 else ""
+    return (
+        f"The settings' query {name} ({clipped(where, _EVIDENCE)}) fits no table, so nothing is told of it: "
+        f"{table}{more}: {clipped(note, _REASON)}"
     )
 
 
@@ -292,11 +346,10 @@ def _attempts(actions: Sequence[Action]) -> list[str]:
     return [f"A rollback undid {counted(undone, 'repair')}.", *told] if undone else told
 
 
-def _lede(summary: Summary, actions: Sequence[Action]) -> str:
-    """The report in two or three sentences."""
-    if not summary.tables:
-        return "No table was measured in this run."
-    total = counted(summary.tables, "table")
+def _states_told(summary: Summary) -> str:
+    """How many tables need work, of those that were measured and diagnosed."""
+    measured = summary.critical + summary.warning + summary.ok
+    beside = " that could be measured" if summary.failed or summary.not_measured else ""
     urgent = [
         f"{count} {singular if count == 1 else plural}"
         for count, singular, plural in (
@@ -305,7 +358,28 @@ def _lede(summary: Summary, actions: Sequence[Action]) -> str:
         )
         if count
     ]
-    sentences = [f"Of {total}, {joined(urgent)}." if urgent else f"None of the {total} has a finding that needs work."]
+    if urgent:
+        return f"Of {counted(measured, 'table')}{beside}, {joined(urgent)}."
+    if measured == 1:
+        return f"The only table{beside} has no finding that needs work."
+    return f"None of the {counted(measured, 'table')}{beside} has a finding that needs work."
+
+
+def _nothing_measured(tables: Sequence[TableReport]) -> str:
+    """Why the report can say nothing."""
+    reasons = list(dict.fromkeys(table.reason or table.verdict for table in tables))
+    subject = f"the table {tables[0].table}" if len(tables) == 1 else f"any of {counted(len(tables), 'table')}"
+    first = "" if len(reasons) == 1 else f"the first reason, of {tables[0].table}: "
+    return f"Nothing could be measured of {subject}: {first}{reasons[0].rstrip('.')}."
+
+
+def _lede(summary: Summary, tables: Sequence[TableReport], actions: Sequence[Action]) -> str:
+    """The report in two or three sentences."""
+    if not summary.tables:
+        return "No table was measured in this run."
+    if not summary.critical + summary.warning + summary.ok:
+        return " ".join([_nothing_measured(tables), *_attempts(actions)])
+    sentences = [_states_told(summary)]
     if summary.failed:
         sentences.append(f"{counted(summary.failed, 'table')} could not be measured.")
     if summary.not_measured:

@@ -6,15 +6,17 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from planning_health.reports.model import APPLY
 from planning_health.reports.reading import mapping, text, texts, whole
 
 
-def maintain_command(table: str, params: Mapping[str, Any]) -> str:
-    """The shell command that runs a proposal; empty for one that the product only recommends.
+def maintain_command(table: str, params: Mapping[str, Any], settings_file: str | None = None) -> str:
+    """The shell command that carries a proposal out; empty for one that the product only recommends.
 
     Args:
         table: the table's name as :meth:`TableName.parse` reads it.
         params: the proposal's values for the maintenance form.
+        settings_file: what it names with ``--settings``; ``None`` for a command that finds the settings without.
     """
     actions = texts(params.get("actions"))
     if not actions:
@@ -25,7 +27,8 @@ def maintain_command(table: str, params: Mapping[str, Any]) -> str:
     if "rewrite_manifests" not in actions:
         words.append("--no-rewrite")
     words += _rewrite(params)
-    return shlex.join([*words, "--apply"])
+    words += ["--settings", settings_file] if settings_file else []
+    return shlex.join([*words, APPLY])
 
 
 def form_values(table: str, params: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from planning_health.pages.links import in_airflow
+from planning_health.reports.decisions import how_to_decide
 from planning_health.reports.glossary import signal_label, signal_meaning, signal_unit
 from planning_health.reports.model import LabelledBar, Number, Report, TableReport
 from planning_health.reports.wording import (
@@ -31,7 +32,11 @@ from planning_health.reports.wording import (
 MAX_ATTENTION: Final = 15
 """Tables that are told of at the top; the others stand in the overview."""
 
+MAX_WARNINGS: Final = 10
+"""Warnings at the top; the JSON file has them all."""
+
 MAX_TABLES_IN_MAIL: Final = 60
+MAX_NEXT_IN_MAIL: Final = 40
 """Mail clients cut a message after about 100 KB."""
 
 MAX_TABLES_WITH_SIGNALS: Final = 40
@@ -78,6 +83,7 @@ def render_html(report: Report) -> str:
         .render(
             report=report,
             max_attention=MAX_ATTENTION,
+            max_warnings=MAX_WARNINGS,
             max_tables_with_signals=MAX_TABLES_WITH_SIGNALS,
             light=LIGHT,
             dark=DARK,
@@ -95,7 +101,15 @@ def render_mail(report: Report, url: str | None = None) -> str:
     return (
         report_environment()
         .get_template("mail.html.j2")
-        .render(report=report, url=url, max_attention=MAX_ATTENTION, max_tables=MAX_TABLES_IN_MAIL, colours=LIGHT)
+        .render(
+            report=report,
+            url=url,
+            max_attention=MAX_ATTENTION,
+            max_warnings=MAX_WARNINGS,
+            max_next=MAX_NEXT_IN_MAIL,
+            max_tables=MAX_TABLES_IN_MAIL,
+            colours=LIGHT,
+        )
     )
 
 
@@ -115,6 +129,7 @@ def report_environment() -> Environment:
         cell=_cell,
         counted=counted,
         day=day,
+        how_to_decide=how_to_decide,
         in_airflow=in_airflow,
         moment=moment,
         of_total=of_total,

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from planning_health.reports.model import Action, Report, TableReport
+from planning_health.pages.links import in_airflow
+from planning_health.reports.decisions import how_to_decide
+from planning_health.reports.model import Action, Proposal, Report, TableReport
 from planning_health.reports.wording import (
     change,
     day,
@@ -59,7 +61,7 @@ def code_block(statements: Sequence[str]) -> str:
 
 def render_markdown(report: Report) -> str:
     """The report as Markdown."""
-    proposals = [line for table in report.tables for line in _proposals(table)]
+    proposals = _next_steps(report)
     overview = [
         [_compared(report)],
         _section("What needs attention first", _attention(report), empty="Nothing."),
@@ -78,15 +80,16 @@ def render_markdown(report: Report) -> str:
     blocks = [
         [f"# {escape(report.title)}"],
         [f"**{escape(report.lede)}**"] if report.lede else [],
-        *(overview if report.whole_week else []),
-        _section("What the queries make planning read", [] if report.whole_week else _queries(report), whole=True),
+        _section("To know before reading on", [f"- {escape(sentence(text))}" for text in report.warnings]),
+        *(overview if report.is_overview else []),
+        _section("What the queries make planning read", [] if report.is_overview else _queries(report), whole=True),
         _section("What if", [line for table in report.tables for line in _alternatives(table)], whole=True),
         _section(
             "The heaviest query, shared among tasks and handed out by a server",
-            [line for table in report.tables for line in _simulations(table, whole=not report.whole_week)],
-            whole=not report.whole_week,
+            [line for table in report.tables for line in _simulations(table, whole=not report.is_overview)],
+            whole=not report.is_overview,
         ),
-        _section("Proposals", [] if report.whole_week else proposals),
+        _section("Proposals", [] if report.is_overview else proposals, whole=True),
         _section("Actions taken", [_action(action) for action in report.actions]),
         _section("What the simulations cannot say", [f"- {escape(limit)}" for limit in report.limits]),
         _section("What the words mean", [f"- **{escape(g.term)}**: {escape(g.meaning)}" for g in report.glossary]),
@@ -191,12 +194,24 @@ def _alternatives(table: TableReport) -> list[str]:
     ]
 
 
-def _proposals(table: TableReport) -> list[str]:
-    return [
-        f"- {code(table.table)}: {escape(proposal.title)}"
-        + (f". Predicted: {escape(proposal.summary)}" if proposal.summary else "")
-        for proposal in table.proposals
-    ]
+def _next_steps(report: Report) -> list[str]:
+    """What waits for a decision and what is recommended, as on the page, with what to run or where to click."""
+    lines = [escape(how_to_decide(report)), ""] if report.summary.proposals else []
+    for table, proposal in report.next_steps:
+        predicted = f" Predicted: {escape(sentence(proposal.summary))}" if proposal.summary else ""
+        approval = f" {escape(sentence(proposal.approval))}" if proposal.approval else ""
+        lines.append(
+            f"- {code(table.table)}: {escape(sentence(proposal.title))}{predicted}{approval}{_how(report, proposal)}"
+        )
+    return lines
+
+
+def _how(report: Report, proposal: Proposal) -> str:
+    if not proposal.runnable:
+        return f" Recommended, and left to you to run: {', '.join(map(code, proposal.commands))}"
+    if report.airflow_url:
+        return f" [Open the form]({in_airflow(report.airflow_url, proposal.page)})"
+    return f" {code(proposal.dry_run_command)}"
 
 
 def _action(action: Action) -> str:

@@ -14,6 +14,9 @@ State = Literal["critical", "warning", "ok", "not_measured", "failed"]
 Direction = Literal["better", "worse", "neutral"]
 Number = int | float
 
+APPLY: Final = "--apply"
+"""Stands last in a command that carries a proposal out; without it the command is a dry run."""
+
 STATE_ORDER: Final[dict[str, int]] = {"critical": 0, "failed": 1, "warning": 2, "not_measured": 3, "ok": 4}
 """What is shown first."""
 
@@ -85,7 +88,7 @@ class ManifestRow(_Part):
 
 
 class QueryCost(_Part):
-    """What one query of the workload makes planning read."""
+    """What one query of the workload makes planning read; one that does not fit the table is not ``planned``."""
 
     name: str
     where: str
@@ -98,6 +101,7 @@ class QueryCost(_Part):
     planning_ms: float | None = None
     tasks: int | None = None
     heaviest: bool = False
+    planned: bool = True
     note: str = ""
 
 
@@ -129,7 +133,9 @@ class Comparison(_Part):
 class Proposal(_Part):
     """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form.
 
-    ``page`` is where that form is filled in with them, below the address of the "Planning health" page.
+    ``page`` is where that form is filled in with them, below the address of the "Planning health" page; ``run_command``
+    carries it out from the command line; ``approval`` says whether a person is asked before; ``answers`` are the ids of
+    the findings that it removes or makes smaller.
     """
 
     id: str
@@ -145,6 +151,13 @@ class Proposal(_Part):
     summary: str = ""
     form: str = ""
     page: str = ""
+    approval: str = ""
+    answers: list[str] = Field(default_factory=list)
+
+    @property
+    def dry_run_command(self) -> str:
+        """The command that shows what would change, and changes nothing; empty for a recommendation."""
+        return self.run_command.removesuffix(f" {APPLY}")
 
     @property
     def runnable(self) -> bool:
@@ -399,6 +412,7 @@ class TableReport(_Part):
     actions: list[Action] = Field(default_factory=list)
     failed_expectations: list[FailedExpectation] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list)
+    failed_steps: list[str] = Field(default_factory=list)
     figures: Figures = Figures()
 
     @property
@@ -506,10 +520,13 @@ class Summary(_Part):
 
 
 class Report(_Part):
-    """The report: of the week, or of one maintenance or what-if run (``scope``)."""
+    """The report: of the week, of chosen tables, or of one maintenance or what-if run (``scope``).
+
+    ``warnings`` are what the reader must know before trusting the rest: queries and steps that were left out.
+    """
 
     schema_version: int = 1
-    scope: Literal["week", "run"] = "week"
+    scope: Literal["week", "chosen", "run"] = "week"
     title: str
     run_id: str
     dag_id: str
@@ -521,6 +538,7 @@ class Report(_Part):
     previous: PreviousReport | None = None
     summary: Summary
     lede: str
+    warnings: list[str] = Field(default_factory=list)
     airflow_url: str | None = None
     attention: list[Attention] = Field(default_factory=list)
     improvements: list[Improvement] = Field(default_factory=list)
@@ -532,5 +550,15 @@ class Report(_Part):
 
     @property
     def whole_week(self) -> bool:
-        """Whether this is the report of the week, and not one on a single run."""
+        """Whether this is the report of the week, on all tables."""
         return self.scope == "week"
+
+    @property
+    def is_overview(self) -> bool:
+        """Whether this is an overview of tables, and not a report on a single run."""
+        return self.scope != "run"
+
+    @property
+    def next_steps(self) -> list[tuple[TableReport, Proposal]]:
+        """What to do next, in the order of the tables: every rendering lists the same."""
+        return [(table, proposal) for table in self.tables for proposal in table.proposals]

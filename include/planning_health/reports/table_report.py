@@ -11,7 +11,8 @@ from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
-from planning_health.reports.command_line import form_values, maintain_command
+from planning_health.reports.command_line import form_values
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.effects import effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
 from planning_health.reports.model import (
@@ -97,6 +98,7 @@ def table_report(
     actions: Sequence[Action],
     pictures: Sequence[Picture],
     with_figures: bool,
+    decisions: Decisions | None = None,
 ) -> TableReport:
     """Builds one table's part.
 
@@ -106,12 +108,14 @@ def table_report(
         actions: what was done to the table since the last report.
         pictures: the moments that the partition figures show: before a repair where there was one, and now.
         with_figures: false for the tables beyond the report's cap on figures.
+        decisions: how proposals are decided where the report is read.
     """
     name = str(results.table)
     measurement = results.files.get("measurement")
     reason = _failure_reason(measurement, measure_reason)
     health = results.data("health")
-    findings = [_finding(item) for item in mappings(health.get("findings"))]
+    proposals = _proposals(results, decisions or Decisions())
+    findings = [_answered(_finding(item), proposals) for item in mappings(health.get("findings"))]
     findings.sort(key=lambda finding: _LEVEL_ORDER[finding.level])
     state: State = "failed" if reason else level(health.get("state")) if health else "not_measured"
     numbers = _numbers(results)
@@ -135,16 +139,14 @@ def table_report(
         worst_deleted=_manifest_rows(health, "by_deleted_ratio"),
         worst_ranges=_manifest_rows(health, "by_partition_range"),
         queries=_queries(results.data("planning")),
-        proposals=[
-            _proposal(name, item, index)
-            for index, item in enumerate(mappings(results.data("proposal").get("proposals")))
-        ],
+        proposals=proposals,
         alternatives=alternatives(results.data("what_if")),
         simulations=simulations(results.data("assignment"), results.data("plan_tasks")),
         no_op_reason=visible(results.data("proposal").get("no_op_reason") or "") or None,
         actions=list(actions),
         failed_expectations=failed_expectations,
         missing=[] if reason else _missing(results),
+        failed_steps=[] if reason else _failed_steps(results),
         figures=table_figures(pictures, results.data("assignment"), results.data("plan_tasks"))
         if with_figures
         else Figures(),
@@ -165,6 +167,24 @@ def _missing(results: TableResults) -> list[str]:
             reason = results.reason(kind)
             missing.append(f"{name}: {reason}" if reason else name)
     return missing
+
+
+def _failed_steps(results: TableResults) -> list[str]:
+    """Steps that ended with an error, with the reason: what they would have found is not known."""
+    return [
+        f"{name}: {visible(file.reason or 'no reason was given')}"
+        for kind, name in _KIND_NAMES.items()
+        if (file := results.files.get(kind)) is not None and file.status == "failed"
+    ]
+
+
+def _answered(finding: Finding, proposals: Sequence[Proposal]) -> Finding:
+    """The finding with the proposal that answers it as what to do, so that both say the same."""
+    answer = next((item for item in proposals if item.runnable and finding.id in item.answers), None)
+    if answer is None:
+        return finding
+    predicted = f" Predicted: {answer.summary}." if answer.summary else ""
+    return finding.model_copy(update={"recommendation": f"Proposed: {answer.title}.{predicted}"})
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:
@@ -251,6 +271,7 @@ def _queries(planning: Mapping[str, Any]) -> list[QueryCost]:
         QueryCost(
             name=visible(text(item.get("name"))),
             where=visible(text(item.get("where"))),
+            planned=False,
             note=f"not planned: {visible(text(item.get('reason')))}",
         )
         for item in mappings(planning.get("not_planned"))
@@ -283,7 +304,13 @@ def _sum(first: Any, second: Any) -> int | None:
     return None if found is None else found + (whole(second) or 0)
 
 
-def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
+def _proposals(results: TableResults, decisions: Decisions) -> list[Proposal]:
+    items = mappings(results.data("proposal").get("proposals"))
+    return [_proposal(results, decisions, item, index) for index, item in enumerate(items)]
+
+
+def _proposal(results: TableResults, decisions: Decisions, item: Mapping[str, Any], index: int) -> Proposal:
+    table = str(results.table)
     rows, params = predicted_effect(mapping(item.get("predicted"))), mapping(item.get("params"))
     return Proposal(
         id=text(item.get("id")) or str(index),
@@ -291,7 +318,8 @@ def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
         title=visible(text(item.get("title")) or text(item.get("action")).replace("_", " ").capitalize()),
         why=visible(text(item.get("why"))),
         risk=visible(text(item.get("risk"))),
-        run_command=visible_lines(maintain_command(table, params)),
+        run_command=visible_lines(decisions.command(table, params)),
+        approval=visible(decisions.approval(results.table, params, _headline(results.files.get("proposal")))),
         params=dict(params),
         commands=[visible_lines(command) for command in texts(item.get("commands"))],
         undo=[visible_lines(command) for command in texts(item.get("undo"))],
@@ -299,6 +327,7 @@ def _proposal(table: str, item: Mapping[str, Any], index: int) -> Proposal:
         summary=effect_sentence(rows, measured=False),
         form=visible(form_values(table, params)),
         page=maintain_path(table, text(item.get("id")) or str(index)),
+        answers=texts(item.get("answers")),
     )
 
 

@@ -20,7 +20,8 @@ from planning_health.reports.wording import parse_time, visible
 from planning_health.run_folder import RunFolder, run_key, write_bytes
 
 FOLDER: Final = "history"
-SCOPES: Final = ("week", "run")
+Scope = Literal["week", "run"]
+SCOPES: Final[tuple[Scope, ...]] = ("week", "run")
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 _STAMP_LENGTH: Final = len("20261130T060500Z")
 
@@ -44,7 +45,7 @@ class RunTrend(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     schema_version: Literal[1] = 1
-    scope: Literal["week", "run"]
+    scope: Scope
     dag_id: str
     run_id: str
     at: str
@@ -66,9 +67,10 @@ def remember(run_folder: RunFolder, report: Report, folder: str, keep: timedelta
         keep: how long trend files are kept.
     """
     names = {visible(str(table)): str(table) for table in run_folder.tables()}
+    scope: Scope = "week" if report.whole_week else "run"
     at = parse_time(report.measured_from) or parse_time(report.created_at) or datetime.now(UTC)
     trend = RunTrend(
-        scope=report.scope,
+        scope=scope,
         dag_id=run_folder.dag_id,
         run_id=run_folder.run_id,
         at=at.isoformat(),
@@ -79,7 +81,7 @@ def remember(run_folder: RunFolder, report: Report, folder: str, keep: timedelta
         tables={names.get(table.table, table.table): _point(table) for table in report.tables},
         actions=report.actions,
     )
-    root = f"{run_folder.home.rstrip('/')}/{FOLDER}/{report.scope}"
+    root = f"{run_folder.home.rstrip('/')}/{FOLDER}/{scope}"
     filesystem, path = fsspec.url_to_fs(root)
     key = run_key(run_folder.run_id)
     found = filesystem.ls(path, detail=False) if filesystem.exists(path) else []

@@ -46,6 +46,12 @@ def settings_path() -> Path:
     return Path(os.environ.get(SETTINGS_VARIABLE) or DEMO_SETTINGS)
 
 
+def settings_to_name(file: str | os.PathLike[str] | None = None) -> str | None:
+    """What a command must name with ``--settings`` to use the same settings; ``None`` for the demonstration's own."""
+    path = Path(file) if file else settings_path()
+    return None if path == DEMO_SETTINGS else str(path.resolve())
+
+
 def load_settings(file: str | os.PathLike[str] | None = None) -> SettingsDocument:
     """Loads the settings from ``file``, else from ``PLANNING_HEALTH_SETTINGS``, else the demonstration lake's.
 

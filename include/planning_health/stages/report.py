@@ -9,6 +9,7 @@ from planning_health.envelope import Envelope
 from planning_health.pages.links import in_airflow, run_report_path
 from planning_health.reports import Report, build_report, read_report, render_html, render_mail, render_markdown
 from planning_health.reports.build import REPORT
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.trend import remember
 from planning_health.reports.wording import parse_time
 from planning_health.run_folder import CLI_DAG_ID, RunFolder, paths_below, run_key, write_bytes
@@ -18,23 +19,34 @@ KIND: Final = REPORT
 LATEST: Final = "reports/latest"
 
 
-def report(settings: SettingsDocument, run_folder: RunFolder, *, airflow_url: str | None = None) -> Envelope:
+def report(
+    settings: SettingsDocument,
+    run_folder: RunFolder,
+    *,
+    airflow_url: str | None = None,
+    settings_file: str | None = None,
+    chosen: bool = False,
+) -> Envelope:
     """Writes ``report/{index.html,mail.html,report.md,report.json}`` into the run folder.
 
-    A weekly (or command line) run's report is also copied to ``reports/<ISO week>-<run key>/`` and, when no later
-    measurement was reported yet, to ``reports/latest/``; a run that is repeated overwrites its own copies. The report
-    of a maintenance or what-if run stays in its folder. The run's trend file is written for the pages.
+    The report of a weekly (or command line) run on all tables is also copied to ``reports/<ISO week>-<run key>/`` and,
+    when no later measurement was reported yet, to ``reports/latest/``; a run that is repeated overwrites its own
+    copies. The report on chosen tables, of a maintenance or of a what-if run stays in its folder: no report is
+    compared with it. The run's trend file is written for the pages.
 
     Args:
         settings: the settings.
         run_folder: the run's folder.
         airflow_url: address of the Airflow UI, for links to the form where proposals are decided.
+        settings_file: what the commands of the proposals name with ``--settings``; ``None`` where they need not.
+        chosen: whether the run was asked for some tables only.
 
     Returns:
         The envelope with the headline numbers. The result's data names the folders, relative to ``home``; the model
         itself is ``report/report.json``.
     """
-    model = build_report(run_folder, airflow_url=airflow_url)
+    asking = None if run_folder.dag_id == CLI_DAG_ID else settings.maintenance
+    model = build_report(run_folder, Decisions(airflow_url, settings_file, asking), chosen=chosen)
     files = {
         "index.html": render_html(model).encode(),
         "mail.html": render_mail(model, report_url(model)).encode(),

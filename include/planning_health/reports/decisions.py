@@ -1,0 +1,61 @@
+"""How the proposals of a report are decided: by which command or form, and whether a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planning_health.identifiers import TableName
+from planning_health.maintenance.auto_approval import why_to_ask
+from planning_health.reports.command_line import maintain_command
+from planning_health.reports.model import APPLY, Report
+from planning_health.reports.reading import texts
+from planning_health.run_folder import CLI_DAG_ID
+from planning_health.settings.models import MaintenanceSettings
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Where a report's reader decides.
+
+    Attributes:
+        airflow_url: address of the Airflow UI, which has the maintenance form; ``None`` where it is not known.
+        settings_file: what commands name with ``--settings``; ``None`` where they find the settings without.
+        maintenance: how the settings have maintenance approved in Airflow; ``None`` where nobody asks: on the command
+            line, whoever adds ``--apply`` has decided.
+    """
+
+    airflow_url: str | None = None
+    settings_file: str | None = None
+    maintenance: MaintenanceSettings | None = None
+
+    def command(self, table: str, params: Mapping[str, Any]) -> str:
+        """The complete shell command of a proposal; empty for one that the product only recommends."""
+        return maintain_command(table, params, self.settings_file)
+
+    def approval(self, table: TableName, params: Mapping[str, Any], headline: Mapping[str, Any]) -> str:
+        """Whether a person approves a proposal before it is carried out; empty where that goes without saying."""
+        actions = texts(params.get("actions"))
+        if self.maintenance is None or not actions:
+            return ""
+        if self.maintenance.approval == "off":
+            return "Nobody is asked for approval: the settings have switched it off (maintenance.approval)"
+        if self.maintenance.auto_approve is None:
+            return ""
+        why = why_to_ask(self.maintenance.auto_approve, table, actions, headline)
+        return f"A person is asked for approval: {why}" if why else "Approved in advance by maintenance.auto_approve"
+
+
+def how_to_decide(report: Report) -> str:
+    """How the proposals of a report are decided, in words; they wait until then."""
+    if report.airflow_url:
+        return (
+            "Each repair below waits for a decision. Its link leads to the form in Airflow, filled in; a dry run, "
+            "which changes nothing, is the form's default."
+        )
+    in_form = "" if report.dag_id == CLI_DAG_ID else " In Airflow, the form of the Dag table_maintenance does the same."
+    return (
+        "Each repair below waits for a decision. Its command shows what would change, and changes nothing; with "
+        f"{APPLY} at its end it makes the repair and checks it.{in_form}"
+    )
