@@ -16,7 +16,6 @@ from planning_health.planning.splits import (
     SplittableFiles,
     _compiled_packer,
     _first_fit,
-    adjust_split_size,
     combine,
     pack,
 )
@@ -48,6 +47,13 @@ def test_offsets_that_are_not_well_defined_are_ignored_as_a_whole(offsets: list[
     assert pieces(300, offsets) == pieces(300, None)
 
 
+def test_offsets_are_judged_file_by_file() -> None:
+    splits = split([300, 300, 300], ["PARQUET"] * 3, [[4, 100], [100, 4], [4, 200]], 128)
+    assert splits.file.tolist() == [0, 0, 1, 1, 1, 2, 2]
+    assert splits.offset.tolist() == [4, 100, 0, 128, 256, 4, 200]
+    assert splits.length.tolist() == [96, 200, 128, 128, 44, 196, 100]
+
+
 def test_a_format_that_cannot_be_split_stays_whole() -> None:
     assert pieces(300, [4, 100], "PUFFIN") == [(0, 300)]
 
@@ -74,6 +80,26 @@ def test_contiguous_splits_of_one_file_are_merged_in_one_task() -> None:
     assert [(piece.offset, piece.length) for piece in task] == [(0, 30)]
 
 
+def test_pieces_that_do_not_follow_each_other_in_one_file_are_not_merged() -> None:
+    none = np.zeros(2, dtype=np.int64)
+    apart = split([220], ["ORC"], [[0, 60, 160, 200]], 100)  # 60, 100, 40 and 20 bytes: the third joins the first
+    tasks = combine(apart, none, none, SplitOptions(100, 10, 1))
+    assert [[(piece.offset, piece.length) for piece in task] for task in tasks] == [
+        [(0, 60), (160, 40)],
+        [(60, 100)],
+        [(200, 20)],
+    ]
+    of_two_files = split([4, 100], ["ORC", "ORC"], [None, [4, 50]], 200)  # the second begins where the first ends
+    (task,) = combine(of_two_files, none, none, SplitOptions(200, 10, 1))
+    assert [(piece.file, piece.offset, piece.length) for piece in task] == [(0, 0, 4), (1, 4, 96)]
+
+
+def test_a_split_weighs_at_least_the_cost_of_opening_its_file() -> None:
+    none = np.zeros(5, dtype=np.int64)
+    tasks = combine(split([1] * 5, ["ORC"] * 5, [None] * 5, 100), none, none, SplitOptions(100, 10, 40))
+    assert [len(task) for task in tasks] == [2, 2, 1]
+
+
 def test_on_overflow_the_largest_bin_leaves_first_and_the_first_of_equals() -> None:
     assert pack([6, 9, 9, 8], target=10, lookback=2) == [[1], [2], [0], [3]]
 
@@ -85,12 +111,6 @@ def test_packing_loses_nothing_and_overfills_only_with_single_items(
     bins = pack(weights, target, lookback)
     assert sorted(item for items in bins for item in items) == list(range(len(weights)))
     assert all(sum(weights[item] for item in items) <= target or len(items) == 1 for items in bins)
-
-
-def test_adaptive_sizing_lowers_the_target_only_when_workers_would_idle() -> None:
-    assert adjust_split_size(10 * 128 * MIB, 10, 128 * MIB) == 128 * MIB
-    assert adjust_split_size(128 * MIB, 4, 128 * MIB) == 32 * MIB
-    assert adjust_split_size(MIB, 4, 128 * MIB) == 16 * MIB
 
 
 def test_properties_set_the_options_and_bad_ones_are_named() -> None:

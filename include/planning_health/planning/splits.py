@@ -1,7 +1,7 @@
 """Splitting files and packing the pieces into combined tasks, as ``TableScanUtil`` and ``BinPacking`` do.
 
 Iceberg's order of files varies from run to run (manifests are read in parallel); here files come in recorded
-order. Adaptive split sizing is not applied unless asked for through :func:`adjust_split_size`.
+order. Spark's adaptive split sizing, which lowers the target of small scans, is not simulated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MIB = 1024 * 1024
-MIN_SPLIT_SIZE = 16 * MIB
 _COMPILE_FROM = 20_000
 _COMPILE_FROM_WHERE_LOADED = 500
 _SPLITTABLE = ("AVRO", "ORC", "PARQUET")
@@ -72,30 +71,13 @@ def _number(properties: Mapping[str, str], key: str, default: int, least: int) -
     return value
 
 
-def adjust_split_size(scan_size: int, parallelism: int, split_size: int) -> int:
-    """Lower the split size of a small scan so that all workers get work (Spark's adaptive split sizing).
-
-    Args:
-        scan_size: bytes to read.
-        parallelism: number of tasks that can run at once.
-        split_size: the configured split size.
-    """
-    splits = -(-scan_size // split_size)
-    adjusted = max(scan_size // parallelism, min(MIN_SPLIT_SIZE, split_size))
-    return adjusted if splits < parallelism else split_size
-
-
 @dataclass(frozen=True)
 class Splits:
-    """Pieces of files: piece ``i`` is ``length[i]`` bytes from ``offset[i]`` of file number ``file[i]``.
-
-    ``mergeable`` is false for files that cannot be split.
-    """
+    """Pieces of files: piece ``i`` is ``length[i]`` bytes from ``offset[i]`` of file number ``file[i]``."""
 
     file: Ints
     offset: Ints
     length: Ints
-    mergeable: Mask
 
     def __len__(self) -> int:
         return len(self.file)
@@ -134,7 +116,7 @@ class SplittableFiles:
         offset[by_offsets] = self._values[(self._starts[rows][file] + index)[by_offsets]]
         following = np.append(offset[1:], 0)
         last = index == pieces[file] - 1
-        return Splits(file, offset, np.where(last, sizes[file], following) - offset, splittable[file])
+        return Splits(file, offset, np.where(last, sizes[file], following) - offset)
 
 
 def _offset_lists(split_offsets: pa.Array) -> tuple[Ints, Ints, Ints]:
@@ -280,7 +262,7 @@ def combine(splits: Splits, delete_counts: Ints, delete_bytes: Ints, options: Sp
     ranks, file, offset, length = ranks[order], splits.file[order], splits.offset[order], splits.length[order]
     joins = np.zeros(len(order), dtype=np.bool_)
     joins[1:] = (ranks[1:] == ranks[:-1]) & (file[1:] == file[:-1]) & (offset[:-1] + length[:-1] == offset[1:])
-    firsts = np.flatnonzero(~(joins & splits.mergeable[order]))
+    firsts = np.flatnonzero(~joins)
     merged = np.add.reduceat(length, firsts) if len(firsts) else length
     tasks = np.flatnonzero(np.diff(ranks[firsts], prepend=-1))
     return CombinedTasks(np.append(tasks, len(firsts)), file[firsts], offset[firsts], merged)
