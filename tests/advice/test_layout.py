@@ -62,10 +62,12 @@ def test_selective_queries_get_small_aligned_manifests() -> None:
 
 
 def test_queries_that_read_everything_get_large_manifests() -> None:
-    found = advice(scattered(), {EVERYTHING: 1.0})
+    metadata = scattered({"commit.manifest.target-size-bytes": str(64 * KB)})
+    found = advice(metadata, {EVERYTHING: 1.0}, replace(PRICE, open_ms=5.0))
     assert found.advised is not None
     assert found.advised.manifests == 1
     assert found.advised.target_bytes == DEFAULT_TARGET_SIZE
+    assert found.properties == {"commit.manifest.target-size-bytes": str(DEFAULT_TARGET_SIZE)}
 
 
 def test_weights_decide_between_the_two() -> None:
@@ -99,7 +101,55 @@ def test_a_good_layout_is_left_alone() -> None:
     found = advice(metadata, {ONE_DAY: 1.0})
     assert found.advised is None
     assert found.commands(metadata) == []
-    assert found.why.startswith("no layout plans the workload 5% faster than today's")
+    assert "an observed scan plans in 3.5 ms with today's 15 manifests, and no layout is quicker" in found.why
+
+
+CHEAP = replace(PRICE, open_ms=0.1, decode_ms_per_mb=7.7)
+
+
+def test_the_default_is_good_enough_where_another_layout_saves_a_few_milliseconds() -> None:
+    """Iceberg merges small manifests on each append: to stop that for a gain that nobody notices makes things worse."""
+    found = advice(scattered(), {ONE_DAY: 1.0}, CHEAP)
+    quickest = found.candidates[0]
+    assert quickest.planning_ms < found.now.planning_ms / 5
+    assert found.now.planning_ms == pytest.approx(8.36)
+    assert quickest.target_bytes == 64 * KB
+    assert (found.advised, found.properties) == (None, {})
+    assert found.why == (
+        "Iceberg's default manifest size is good enough: an observed scan plans in 8.4 ms with today's 20 manifests, "
+        f"and the quickest layout would save {found.now.planning_ms - quickest.planning_ms:.1f} ms (15 manifests of up "
+        "to 65,536 bytes); a change is advised from 10 ms and 5% of a scan on"
+    )
+
+
+def test_a_rewrite_that_pays_needs_no_property_where_the_default_is_nearly_as_quick() -> None:
+    found = advice(scattered(), {ONE_DAY: 1.0}, replace(CHEAP, open_ms=3.0))
+    assert found.advised is not None
+    assert (found.advised.target_bytes, found.properties) == (DEFAULT_TARGET_SIZE, {})
+    assert found.candidates[0].target_bytes < DEFAULT_TARGET_SIZE
+    saved = found.advised.planning_ms - found.candidates[0].planning_ms
+    assert 0 < saved < 10
+    assert (
+        f"that is good enough: the quickest layout (15 manifests of up to 65,536 bytes) would save only {saved:.1f}"
+        in (found.why)
+    )
+
+
+@pytest.mark.parametrize(("decode_ms_per_mb", "merging_off"), [(1000.0, False), (15_000.0, True)])
+def test_merging_is_switched_off_only_where_it_would_cost_notable_time(
+    decode_ms_per_mb: float, merging_off: bool
+) -> None:
+    """The next append merges the four manifests of the rewrite into two, whatever that costs."""
+    small = {"commit.manifest.target-size-bytes": "26000"}
+    metadata = picture([[(19_000 + day,) for day in range(5)] for _ in range(12)], spec=DAYS, properties=small)
+    price = replace(PRICE, open_ms=2.0, decode_ms_per_mb=decode_ms_per_mb)
+    found = advise_layout(metadata, filters(metadata, {"d = DATE'2022-01-08'": 1.0}), price=price, targets=[26_000])
+    assert found is not None
+    assert found.advised is not None
+    assert found.advised.next_append_ms > found.advised.planning_ms * 1.05
+    assert found.advised.keeps != merging_off
+    assert found.properties == ({"commit.manifest-merge.enabled": "false"} if merging_off else {})
+    assert ("manifests are no longer merged by them" in found.why) == merging_off
 
 
 def test_the_default_is_always_a_candidate_so_the_advice_is_never_slower() -> None:
@@ -107,7 +157,7 @@ def test_the_default_is_always_a_candidate_so_the_advice_is_never_slower() -> No
         found = advice(scattered(), wheres)
         default = next(item for item in found.candidates if item.target_bytes == DEFAULT_TARGET_SIZE)
         best = found.advised or found.now
-        assert best.planning_ms <= default.planning_ms * 1.05
+        assert best.planning_ms <= max(default.planning_ms * 1.05, default.planning_ms + 10)
 
 
 def test_a_layout_that_appends_would_undo_comes_with_what_keeps_it() -> None:
@@ -115,7 +165,7 @@ def test_a_layout_that_appends_would_undo_comes_with_what_keeps_it() -> None:
     found = advise_layout(metadata, filters(metadata, {ONE_DAY: 1.0}), price=PRICE, targets=[90 * KB])
     assert found is not None
     assert found.advised is not None
-    kept = found.advised.next_append_ms <= found.advised.planning_ms * 1.05
+    kept = found.advised.next_append_ms - found.advised.planning_ms < 10
     assert found.advised.keeps == kept
     assert ("commit.manifest-merge.enabled" in found.properties) == (not kept)
 

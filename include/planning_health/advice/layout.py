@@ -3,7 +3,8 @@
 A rewrite of the manifests is predicted for every candidate, each query is planned on the predicted snapshot, and what
 it opens is priced: so much for each manifest in the list, for each that is opened, and for each byte that is decoded.
 Small aligned manifests spare a selective query the entries that it does not need; a query that reads everything pays
-for opening each of them. Neither is always better.
+for opening each of them. Neither is always better, and where planning takes milliseconds neither is noticed: what
+nobody notices is not advised.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from planning_health.maintenance.proposals import WORTHWHILE, used_specs
 from planning_health.metadata.manifest_encoding import EntrySamples
 from planning_health.metadata.model import DATA, DELETES, PlanningMetadata
 from planning_health.planning.scan import ScanPlanner
+from planning_health.reports.wording import counted
 
 OPEN_MS: Final = 0.3
 DECODE_MS_PER_MB: Final = 7.7
@@ -45,6 +47,8 @@ MOST_MANIFESTS: Final = 2_000
 """No candidate makes more of them: every reader of every snapshot reads the whole list."""
 MOST_FILTERS: Final = 200
 """Distinct filters that are planned for each candidate, the most frequent ones."""
+NOTABLE_MS: Final = 10.0
+"""Milliseconds of a scan's planning that are noticed: Iceberg's parallel planning waits in such steps."""
 _MOST_FIELDS_PERMUTED: Final = 3
 _SAME: Final = 0.02
 """Candidates this close plan alike: the one with the larger target makes fewer manifests."""
@@ -84,6 +88,11 @@ class PlanningPrice:
         return float(max(times.max(), times.sum() / self.threads)) if len(times) else 0.0
 
 
+def notably_dearer(planning_ms: float, than_ms: float) -> bool:
+    """Whether planning takes longer by a time and by a share that are worth a change."""
+    return planning_ms - than_ms >= max(NOTABLE_MS, WORTHWHILE * planning_ms)
+
+
 @dataclass(frozen=True)
 class Layout:
     """One way to lay the manifests out, and what the workload costs then.
@@ -106,8 +115,8 @@ class Layout:
 
     @property
     def keeps(self) -> bool:
-        """The next append leaves the gain as it is."""
-        return self.next_append_ms <= self.planning_ms * (1 + WORTHWHILE)
+        """The next append takes nothing notable of the gain away."""
+        return not notably_dearer(self.next_append_ms, self.planning_ms)
 
 
 @dataclass(frozen=True)
@@ -172,12 +181,26 @@ def advise_layout(
         for order in _orders(metadata)
     ]
     candidates = tuple(sorted(found, key=lambda item: (item.planning_ms, -item.target_bytes, item.sort_by)))
-    good = [item for item in candidates if item.planning_ms <= candidates[0].planning_ms * (1 + _SAME)]
-    best = max(good, key=lambda item: (not item.sort_by, item.target_bytes))
-    if best.planning_ms > now.planning_ms * (1 - WORTHWHILE):
-        why = f"no layout plans the workload {WORTHWHILE:.0%} faster than today's {now.manifests:,} manifests"
-        return LayoutAdvice(now, candidates, None, why, {}, pricing.price)
+    best = _best(candidates, own)
+    if not notably_dearer(now.planning_ms, best.planning_ms):
+        return LayoutAdvice(now, candidates, None, _good_enough(now, candidates[0]), {}, pricing.price)
     return LayoutAdvice(now, candidates, best, _why(now, best, candidates), _properties(metadata, best), pricing.price)
+
+
+def _best(candidates: Sequence[Layout], own: int) -> Layout:
+    """The quickest candidate, unless one that needs no property, or Iceberg's default, is not notably dearer."""
+    quickest = candidates[0]
+    undemanding = [
+        item
+        for item in candidates
+        if item.target_bytes in (own, DEFAULT_TARGET_SIZE)
+        and not item.sort_by
+        and not notably_dearer(item.planning_ms, quickest.planning_ms)
+    ]
+    if undemanding:
+        return max(undemanding, key=lambda item: item.target_bytes == own)
+    alike = [item for item in candidates if item.planning_ms <= quickest.planning_ms * (1 + _SAME)]
+    return max(alike, key=lambda item: (not item.sort_by, item.target_bytes))
 
 
 class _Pricing:
@@ -251,14 +274,39 @@ def _orders(metadata: PlanningMetadata) -> Iterator[tuple[str, ...]]:
 
 
 def _properties(metadata: PlanningMetadata, layout: Layout) -> dict[str, str]:
-    wanted = {TARGET_SIZE_PROPERTY: str(layout.target_bytes)}
-    if not layout.keeps:
+    properties = metadata.info.properties
+    wanted: dict[str, str] = {}
+    if layout.target_bytes != target_size(properties):
+        wanted[TARGET_SIZE_PROPERTY] = str(layout.target_bytes)
+    if not layout.keeps and properties.get(MERGE_ENABLED) != "false":
         wanted[MERGE_ENABLED] = "false"
-    return {key: value for key, value in wanted.items() if metadata.info.properties.get(key) != value}
+    return wanted
+
+
+def _described(layout: Layout) -> str:
+    order = f", clustered by {', '.join(layout.sort_by)}" if layout.sort_by else ""
+    return f"{counted(layout.manifests, 'manifest')} of up to {layout.target_bytes:,} bytes{order}"
+
+
+def _good_enough(now: Layout, quickest: Layout) -> str:
+    layout = (
+        "Iceberg's default manifest size"
+        if now.target_bytes == DEFAULT_TARGET_SIZE
+        else f"the table's manifest size of {now.target_bytes:,} bytes"
+    )
+    compared = (
+        f"the quickest layout would save {now.planning_ms - quickest.planning_ms:,.1f} ms ({_described(quickest)})"
+        if quickest.planning_ms < now.planning_ms
+        else "no layout is quicker"
+    )
+    return (
+        f"{layout} is good enough: an observed scan plans in {now.planning_ms:,.1f} ms with today's "
+        f"{counted(now.manifests, 'manifest')}, and {compared}; a change is advised from {NOTABLE_MS:g} ms and "
+        f"{WORTHWHILE:.0%} of a scan on"
+    )
 
 
 def _why(now: Layout, best: Layout, candidates: Sequence[Layout]) -> str:
-    order = f", clustered by {', '.join(best.sort_by)}" if best.sort_by else ""
     default = next((item for item in candidates if item.target_bytes == DEFAULT_TARGET_SIZE and not item.sort_by), None)
     compared = (
         f" (Iceberg's default of {DEFAULT_TARGET_SIZE:,} bytes: {default.planning_ms:,.1f} ms)"
@@ -266,10 +314,19 @@ def _why(now: Layout, best: Layout, candidates: Sequence[Layout]) -> str:
         else ""
     )
     lasts = (
-        "" if best.keeps else "; appends would merge these manifests again, so manifests are no longer merged by them"
+        ""
+        if best.keeps
+        else f"; appends would merge these manifests again ({best.next_append_ms:,.1f} ms), so manifests are no longer "
+        "merged by them"
+    )
+    more = best.planning_ms - candidates[0].planning_ms
+    enough = (
+        f"; that is good enough: the quickest layout ({_described(candidates[0])}) would save only {more:,.1f} ms more"
+        if more > 0
+        else ""
     )
     return (
-        f"an observed scan plans in {best.planning_ms:,.1f} ms with {best.manifests:,} manifests of up to "
-        f"{best.target_bytes:,} bytes{order}, and in {now.planning_ms:,.1f} ms with today's {now.manifests:,}"
-        f"{compared}; it opens {best.opened:,.1f} of them instead of {now.opened:,.1f}{lasts}"
+        f"an observed scan plans in {best.planning_ms:,.1f} ms with {_described(best)}, and in {now.planning_ms:,.1f} "
+        f"ms with today's {now.manifests:,}{compared}; it opens {best.opened:,.1f} of them instead of "
+        f"{now.opened:,.1f}{lasts}{enough}"
     )
