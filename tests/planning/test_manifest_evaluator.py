@@ -77,6 +77,13 @@ def test_without_bounds_all_values_are_null_and_no_comparison_matches(op: Operat
     assert opened("i", nulls, Operation.NOT_EQ, 5)
 
 
+def test_nulls_beside_values_leave_the_values() -> None:
+    both = summary("i", 3, 7, null=True)
+    for op, values in ((Operation.IS_NULL, ()), (Operation.NOT_NULL, ()), (Operation.EQ, (5,)), (Operation.LT, (4,))):
+        assert opened("i", both, op, *values)
+    assert not opened("i", both, Operation.EQ, 8)
+
+
 def test_an_in_of_more_than_200_literals_opens_whatever_the_bounds() -> None:
     assert not opened("i", summary("i", 3, 7), Operation.IN, *range(1000, 1200))
     assert opened("i", summary("i", 3, 7), Operation.IN, *range(1000, 1201))

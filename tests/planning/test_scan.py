@@ -11,7 +11,7 @@ from pyiceberg.types import DateType, IntegerType, LongType, NestedField, String
 from tests.planning.pictures import File, Manifest, picture, spec
 
 from planning_health.errors import InputError, NotMeasurableError
-from planning_health.planning.expressions import ALWAYS_TRUE, Operation, or_, predicate
+from planning_health.planning.expressions import ALWAYS_TRUE, Operation, and_, or_, predicate
 from planning_health.planning.scan import ScanPlanner, simulate_scan
 from planning_health.planning.splits import MIB
 
@@ -46,6 +46,18 @@ def test_a_manifest_without_a_live_entry_is_skipped_even_without_a_filter() -> N
     metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, status=2)), Manifest(days(2))])
     report = simulate_scan(metadata).report
     assert (report.scanned_data_manifests, report.skipped_data_manifests) == (1, 1)
+
+
+def test_each_manifest_and_file_is_judged_by_both_sides_of_and_and_or() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2, 3)), Manifest(days(2)), Manifest(days(3))])
+    from_2, to_2 = predicate(Operation.GT_EQ, "d", "1970-01-03"), predicate(Operation.LT_EQ, "d", "1970-01-03")
+    for both in (and_(from_2, to_2), and_(to_2, from_2)):
+        scan = simulate_scan(metadata, both)
+        assert (scan.scanned_manifests.tolist(), scan.paths()) == ([0, 1], ["d2", "d2"])
+    is_1, is_3 = predicate(Operation.EQ, "d", "1970-01-02"), predicate(Operation.EQ, "d", "1970-01-04")
+    for either in (or_(is_1, is_3), or_(is_3, is_1)):
+        scan = simulate_scan(metadata, either)
+        assert (scan.scanned_manifests.tolist(), scan.paths()) == ([0, 2], ["d1", "d3", "d3"])
 
 
 def test_a_manifest_of_existing_entries_alone_is_read() -> None:

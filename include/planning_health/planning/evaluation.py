@@ -8,11 +8,11 @@ import numpy as np
 
 from planning_health.planning.comparable import Mask
 from planning_health.planning.expressions import (
+    AlwaysFalse,
     AlwaysTrue,
     And,
     BoundPredicate,
     Expression,
-    Not,
     Or,
 )
 
@@ -24,7 +24,7 @@ def evaluate(expr: Expression, leaf: Callable[[BoundPredicate], Mask], rows: int
     """Evaluate an expression for ``rows`` rows at once.
 
     Args:
-        expr: a bound expression.
+        expr: a bound expression, NOT already pushed down to its leaves.
         leaf: returns the mask of one predicate.
         rows: length of every mask.
     """
@@ -35,8 +35,8 @@ def evaluate(expr: Expression, leaf: Callable[[BoundPredicate], Mask], rows: int
         case Or(left, right):
             mask = evaluate(left, leaf, rows)
             return mask if mask.all() else mask | evaluate(right, leaf, rows)
-        case Not(child):
-            return ~evaluate(child, leaf, rows)
         case BoundPredicate():
             return leaf(expr)
-    return np.full(rows, isinstance(expr, AlwaysTrue), dtype=np.bool_)
+        case AlwaysTrue() | AlwaysFalse():
+            return np.full(rows, isinstance(expr, AlwaysTrue), dtype=np.bool_)
+    raise TypeError(f"a bound expression without NOT is evaluated, not {expr}")
