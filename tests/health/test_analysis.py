@@ -105,6 +105,37 @@ def test_a_manifest_of_deleted_entries_alone_is_zero_live_and_not_high_delete() 
     assert result["manifests"][1]["live_entries"] == 0
 
 
+def test_a_finding_names_its_spec_by_its_fields_and_says_what_its_threshold_is_for() -> None:
+    table = days()
+    for first in range(25):
+        table.manifest(Entry((first,)), Entry((100 + first,)))
+    evidence = {finding["id"]: finding["evidence"] for finding in diagnose(table)["findings"]}
+    titles = {finding["id"]: finding["title"] for finding in diagnose(table)["findings"]}
+    assert titles["too_many_manifests:0"] == "25 data manifests for 50 files of spec 0 (days(d))"
+    assert evidence["too_many_manifests:0"].endswith(
+        "The threshold of 10 (critical: 50) is for specs with more than 20 data manifests and no clustered field."
+    )
+    assert (
+        "The threshold of 30 (critical: 90) is for manifests that are more than twice as wide"
+        in (evidence["wide_manifests:0.d_0"])
+    )
+
+
+def test_a_finding_on_the_first_field_needs_no_sort_order_and_one_on_another_field_names_it() -> None:
+    """What Spark does without ``sort_by``: it clusters by the partition fields in their order."""
+    table = TableBuilder({"c": IntegerType(), "d": DateType()}, [[("c", "identity"), ("d", "day")]])
+    for shift in range(12):
+        table.manifest(*(Entry((country, country * 40 + shift)) for country in range(6)))
+    recommended = {item["id"]: item["recommendation"] for item in diagnose(table)["findings"]}
+    assert recommended["overlapping_manifests:0.c_0"] == (
+        "Rewrite the manifests of spec 0 (c, days(d)): that clusters them by c_0."
+    )
+    assert recommended["wide_manifests:0.d_1"] == (
+        "Rewrite the manifests of spec 0 (c, days(d)) sorted by d_1 if queries filter by it more than by c_0: without "
+        "a sort order they are clustered by c_0."
+    )
+
+
 def test_the_finding_and_the_list_of_deleted_entries_tell_the_same_story() -> None:
     table = days([0, 1])
     table.manifest(*(Entry((number,), status=DELETED) for number in (1, 2)), Entry((3,)))
@@ -184,7 +215,7 @@ def test_contradictions_are_critical(signal: str) -> None:
 def test_specs_that_cannot_be_rewritten_are_named() -> None:
     builder = TableBuilder({"d": DateType(), "q": StringType()}, [[("q", "identity")]], dropped=["q"])
     result = diagnose(builder.manifest(Entry(("x",))))
-    assert "q_0 (spec 0, from q)" in result["findings"][0]["evidence"]
+    assert "q_0 (from q, spec 0 (q))" in result["findings"][0]["evidence"]
 
 
 def test_overrides_change_the_state() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyiceberg.types import DateType, StringType
+from tests.health.builder import TableBuilder
 
 from planning_health.errors import InputError
-from planning_health.planning.spec_text import parse_spec
+from planning_health.planning.spec_text import parse_spec, spec_name, spec_text
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,12 @@ def test_fields_are_read_with_their_transforms(text: str, fields: list[tuple[str
 def test_what_is_no_spec_is_named_with_what_was_expected(text: str) -> None:
     with pytest.raises(InputError, match="expected fields like days"):
         parse_spec(text)
+
+
+def test_a_spec_is_written_as_it_is_read() -> None:
+    fields = [("d", "day"), ("ship date", "identity"), ("d", "bucket[16]"), ("ship date", "truncate[4]")]
+    info = TableBuilder({"d": DateType(), "ship date": StringType()}, [fields, []]).build().info
+    assert spec_name(info, 0) == "spec 0 (days(d), `ship date`, bucket(16, d), truncate(4, `ship date`))"
+    assert parse_spec(spec_text(info, info.specs[0])) == fields
+    assert spec_name(info, 1) == "spec 1 (unpartitioned)"
+    assert spec_name(info, 7) == "spec 7"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import parse_transform
 from tests.maintenance.pictures import picture
 
 from planning_health.health.analysis import analyse
@@ -31,11 +34,16 @@ def proposed(
     request: MaintenanceRequest | None = None,
     *,
     diagnosed: bool = True,
+    queries: Sequence[str] = (),
     **health: Any,
 ) -> dict[str, Any]:
     """The proposal's data for a table that was measured and diagnosed."""
     settings = SettingsDocument.model_validate(
-        {"home": str(home), "catalogs": {"lake": {"properties": {"type": "rest"}}}}
+        {
+            "home": str(home),
+            "catalogs": {"lake": {"properties": {"type": "rest"}}},
+            "tables": [{"match": "*", "queries": [{"name": where, "where": where} for where in queries]}],
+        }
     )
     folder, table = RunFolder(settings.home, "cli", "r"), metadata.info.name
     folder.write_result("measurement", table=table, snapshot_id=metadata.info.snapshot_id)
@@ -51,6 +59,37 @@ def test_a_rewrite_that_answers_a_finding_is_proposed_unasked(tmp_path: Path) ->
     data = proposed(tmp_path, picture(WIDE))
     assert data["proposals"][0]["action"] == "rewrite_manifests"
     assert "wide_manifests:0.d_day" in data["proposals"][0]["answers"]
+
+
+SITE_AND_DAYS = PartitionSpec(
+    PartitionField(3, 1000, parse_transform("identity"), "Site"),
+    PartitionField(2, 1001, parse_transform("day"), "d_day"),
+    spec_id=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "sort_by"), [("d = DATE'2022-01-20'", ["d_day", "Site"]), ("Site = 'site 3'", []), ("", [])]
+)
+def test_an_unasked_rewrite_is_sorted_as_its_finding_says_only_where_the_queries_gain(
+    tmp_path: Path, query: str, sort_by: list[str]
+) -> None:
+    """A finding on the second field says "sorted by it if queries filter by it more": the prediction decides that."""
+    manifests = [[(f"site {n % 30}", 19_000 + (n * 7 + m) % 90) for n in range(60)] for m in range(12)]
+    metadata = picture(manifests, spec=SITE_AND_DAYS, properties={"commit.manifest.target-size-bytes": "16000"})
+    data = proposed(tmp_path, metadata, queries=[query] if query else [])
+    (rewrite,) = [item for item in data["proposals"] if item["id"] == "rewrite_manifests_spec_0"]
+    assert "wide_manifests:0.d_day" in rewrite["answers"]
+    assert rewrite["sort_by"] == rewrite["params"]["sort_by"] == sort_by
+    assert ("sort_by => array('d_day', 'Site')" in rewrite["commands"][0]) == bool(sort_by)
+    assert ("in the spec's own order, sorted by d_day, Site" in rewrite["why"]) == bool(sort_by)
+
+
+def test_a_request_without_an_order_is_proposed_in_the_specs_own(tmp_path: Path) -> None:
+    manifests = [[(f"site {n % 30}", 19_000 + (n * 7 + m) % 90) for n in range(60)] for m in range(12)]
+    metadata = picture(manifests, spec=SITE_AND_DAYS, properties={"commit.manifest.target-size-bytes": "16000"})
+    data = proposed(tmp_path, metadata, MaintenanceRequest(), queries=["d = DATE'2022-01-20'"])
+    assert data["proposals"][0]["sort_by"] == []
 
 
 def test_a_table_without_a_finding_is_left_alone_unless_somebody_asks(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from planning_health.health.properties import properties_that_matter
 from planning_health.health.signals import Signal, all_signals
 from planning_health.health.thresholds import Level, Thresholds, worst
 from planning_health.metadata.model import PlanningMetadata
+from planning_health.settings.thresholds import DEFAULTS
 
-_GUARDED: Final = frozenset(
-    {"excess_file_share", "manifests_to_expected", "metadata_to_data", "overlap_depth_mean", "partition_range_days"}
-)
+_GUARDED: Final = frozenset(signal for signal, default in DEFAULTS.items() if default.floor)
 """Signals that only a finding can raise: their thresholds alone would condemn a table that cannot be better."""
 
 

@@ -95,17 +95,17 @@ def _query_time(planning: Mapping[str, Any] | None) -> Outcome:
 def _manifests_skipped(a: Assessment, findings: Sequence[Finding], predicates: list[Mapping[str, Any]]) -> Outcome:
     if not a.picture.specs:
         return "not_measured", "Not measured: the snapshot has no manifests."
-    fields = [line for spec in a.picture.specs for line in _lookups(spec)]
+    fields = [line for spec in a.picture.specs for line in _lookups(spec, a.spec(spec.spec_id))]
     queries = [_skipping(item, "data_manifests") for item in predicates]
     level = _level(findings, "partition_range_days", "overlap_depth_mean")
     return level, " ".join([*[line for line in queries if line], *fields]) or "The table is not partitioned."
 
 
-def _lookups(spec: SpecPicture) -> Iterable[str]:
+def _lookups(spec: SpecPicture, name: str) -> Iterable[str]:
     """What an equality lookup on each field opens, and which predicates its transform can use."""
     for overlap in spec.overlap:
         if overlap.mean is None:
-            yield f"{overlap.key.name} of spec {spec.spec_id}: not measured, no live value."
+            yield f"{overlap.key.name} of {name}: not measured, no live value."
             continue
         kind = (
             "only equality predicates can skip by a bucket"
@@ -113,8 +113,8 @@ def _lookups(spec: SpecPicture) -> Iterable[str]:
             else "equality and range predicates can skip"
         )
         yield (
-            f"Equality on {overlap.key.name} ({overlap.key.transform}, spec {spec.spec_id}) opens {overlap.mean:.1f} "
-            f"of {overlap.manifests} manifests on average; {kind}."
+            f"Equality on {overlap.key.name} in {name} opens {overlap.mean:.1f} of {overlap.manifests} manifests on "
+            f"average; {kind}."
         )
 
 

@@ -19,21 +19,17 @@ from planning_health.health.measures import Measures
 from planning_health.health.overlap import OverlapDepth
 from planning_health.health.partition_fields import FieldKey, FieldSummaries, FieldValues
 from planning_health.health.picture import SpecPicture
-from planning_health.health.signals import FILES_PER_MANIFEST, Signal
+from planning_health.health.signals import Signal
 from planning_health.health.thresholds import Level, Thresholds
-from planning_health.metadata.model import DATA
-
-WELL_CLUSTERED: Final = 2.0
-"""Mean overlap depth up to which a field counts as clustered: a value's manifest and the one it continues in."""
-
-FEW_FILES: Final = 100
-"""Saving fewer files than this changes no planning time that anyone notices."""
-
-MANY_FILES: Final = 1_000
-"""Compaction is critical only where it saves this many files: in a small table even all of them cost little."""
-
-FEW_MANIFESTS: Final = 20
-"""So many manifests open in a few requests, whatever is in them."""
+from planning_health.metadata.model import DATA, own_order
+from planning_health.planning.spec_text import spec_name
+from planning_health.settings.thresholds import (
+    FEW_FILES,
+    FEW_MANIFESTS,
+    FILES_PER_MANIFEST,
+    MANY_FILES,
+    WELL_CLUSTERED,
+)
 
 
 @dataclass(frozen=True)
@@ -79,10 +75,16 @@ class Assessment:
         """Whether a signal is at or above its warning level."""
         return self.thresholds.level(name, self.signal(name, scope_key).value) in ("warning", "critical")
 
+    def spec(self, spec_id: int) -> str:
+        """A spec for people, with its fields."""
+        return spec_name(self.picture.info, spec_id)
+
     def finding(self, rule: str, name: str, scope_key: str = "", **text: str) -> Finding:
-        """A finding on a raised signal."""
+        """A finding on a raised signal; a threshold that is not held against every table says so in the evidence."""
         signal = self.signal(name, scope_key)
         level = self.thresholds.level(name, signal.value)
+        if floor := self.thresholds.held_against(name):
+            text["evidence"] = f"{text['evidence']} {floor}"
         return Finding(
             id=f"{rule}:{scope_key}" if scope_key else rule,
             level=level,
@@ -188,7 +190,18 @@ def _wide_finding(a: Assessment, summaries: FieldSummaries, wide: Ints, fair: fl
             f"A manifest is skipped only when the query's dates lie outside its range of {key.name}. These ranges are "
             "so wide that almost every query opens these manifests. Late data in each commit does that."
         ),
-        recommendation=f"Rewrite the manifests of spec {key.spec_id} sorted by {key.name}.",
+        recommendation=_cluster(a, key),
+    )
+
+
+def _cluster(a: Assessment, key: FieldKey) -> str:
+    """A rewrite clusters by the spec's first field; another one has to be named as the sort order."""
+    first = next((field.name for field in own_order(a.picture.info.specs[key.spec_id])), key.name)
+    if first == key.name:
+        return f"Rewrite the manifests of {a.spec(key.spec_id)}: that clusters them by {key.name}."
+    return (
+        f"Rewrite the manifests of {a.spec(key.spec_id)} sorted by {key.name} if queries filter by it more than by "
+        f"{first}: without a sort order they are clustered by {first}."
     )
 
 
@@ -230,7 +243,7 @@ def _overlap_finding(a: Assessment, overlap: OverlapDepth) -> Finding:
             f"clustering ratio {_number(overlap.clustering_ratio)}."
         ),
         explanation="Files of the same partition value are spread over many manifests; planning opens each of them.",
-        recommendation=f"Rewrite the manifests of spec {key.spec_id} sorted by {key.name}.",
+        recommendation=_cluster(a, key),
     )
 
 
@@ -331,13 +344,14 @@ def _too_many(a: Assessment) -> Iterator[Finding]:
             "too_many_manifests",
             "manifests_to_expected",
             key,
-            title=f"{count} data manifests for {files:,} files of spec {key}",
+            title=f"{count} data manifests for {files:,} files of {a.spec(spec.spec_id)}",
             evidence=(
                 f"About {FILES_PER_MANIFEST} files fit a manifest; here it is {files / count:.1f}. "
                 f"Merging on commit is {'on' if merging else 'off (commit.manifest-merge.enabled = false)'}."
             ),
             explanation="Each manifest that cannot be skipped is a request of its own, however little is in it.",
-            recommendation=f"Rewrite the manifests of spec {key}" + ("." if merging else ", or switch merging on."),
+            recommendation=f"Rewrite the manifests of {a.spec(spec.spec_id)}"
+            + ("." if merging else ", or switch merging on."),
         )
 
 
@@ -505,7 +519,7 @@ def _not_rewritable(a: Assessment) -> Iterator[Finding]:
     )
     for signal, fields, what in cases:
         if a.raised(signal):
-            named = ", ".join(f"{field.name} (spec {field.spec_id}, from {field.source})" for field in fields)
+            named = ", ".join(f"{field.name} (from {field.source}, {a.spec(field.spec_id)})" for field in fields)
             yield a.finding(
                 signal,
                 signal,

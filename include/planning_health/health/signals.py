@@ -17,9 +17,7 @@ from planning_health.health.overlap import OverlapDepth
 from planning_health.health.partition_fields import FieldSummaries
 from planning_health.health.picture import Picture
 from planning_health.metadata.model import DATA, DELETES
-
-FILES_PER_MANIFEST: Final = 500
-"""The reference lesson's rule of thumb."""
+from planning_health.settings.thresholds import FILES_PER_MANIFEST
 
 MANIFEST_TARGET_PROPERTY: Final = "commit.manifest.target-size-bytes"
 MANIFEST_TARGET_DEFAULT: Final = 8_388_608

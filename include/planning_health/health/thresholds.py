@@ -32,6 +32,13 @@ class Thresholds:
             return "ok"
         return "critical" if value >= threshold.critical else "warning"
 
+    def held_against(self, signal: str) -> str:
+        """The thresholds of a signal and the tables that they are held against; empty where those are all tables."""
+        default, threshold = DEFAULTS.get(signal), self.by_signal.get(signal)
+        if default is None or threshold is None or not default.floor:
+            return ""
+        return f"The threshold of {threshold.warning:g} (critical: {threshold.critical:g}) is for {default.floor}."
+
     def reached(self, signal: str, level: Level) -> float | None:
         """The threshold that a level stands for; ``None`` below a warning."""
         threshold = self.by_signal.get(signal)

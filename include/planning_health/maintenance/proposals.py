@@ -5,6 +5,7 @@ Pure: everything comes from the recorded planning metadata, so the same measurem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,13 +17,8 @@ from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.layout import Layout, layout_of
-from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
-from planning_health.maintenance.prediction import (
-    TARGET_SIZE_PROPERTY,
-    RewritePrediction,
-    predict_rewrite_manifests,
-    target_size,
-)
+from planning_health.maintenance.next_append import predict_next_append
+from planning_health.maintenance.prediction import RewritePrediction, predict_rewrite_manifests, target_size
 from planning_health.maintenance.properties import (
     PropertyPlan,
     properties_after,
@@ -60,6 +56,8 @@ class SpecDecision:
         worthwhile: whether it is to be run.
         reason: why, or why not.
         refused: the spec cannot be rewritten at all.
+        sort_by: the partition fields to cluster by, none for the spec's own order.
+        cost: what planning costs afterwards, where it is predicted.
     """
 
     spec_id: int
@@ -68,6 +66,8 @@ class SpecDecision:
     worthwhile: bool
     reason: str
     refused: bool = False
+    sort_by: tuple[str, ...] = ()
+    cost: float = math.inf
 
     @property
     def trims(self) -> bool:
@@ -99,13 +99,15 @@ def decide_spec(
             spec_id, metadata, None, False, f"spec {spec_id} has {count} manifest(s): nothing to merge or split"
         )
     effect = _Effect.of(metadata, prediction.metadata, spec_id, workload)
-    if effect.cost_after <= effect.cost_before * (1 - WORTHWHILE):
-        return SpecDecision(spec_id, metadata, prediction, True, str(effect))
+    cheaper = effect.cost_after <= effect.cost_before * (1 - WORTHWHILE)
     smaller = effect.after.metadata_bytes <= effect.before.metadata_bytes * (1 - WORTHWHILE)
     no_dearer = effect.cost_after <= effect.cost_before
-    if smaller and no_dearer and effect.before.deleted_entries:  # entries of removed files weigh on every reader
-        return SpecDecision(spec_id, metadata, prediction, True, str(effect))
-    return SpecDecision(spec_id, metadata, prediction, False, f"nothing would improve ({effect})")
+    # entries of removed files weigh on every reader
+    worthwhile = cheaper or (smaller and no_dearer and bool(effect.before.deleted_entries))
+    reason = str(effect) if worthwhile else f"nothing would improve ({effect})"
+    return SpecDecision(
+        spec_id, metadata, prediction, worthwhile, reason, sort_by=tuple(sort_by), cost=effect.cost_after
+    )
 
 
 def decide_trim(
@@ -126,7 +128,7 @@ def decide_trim(
     effect = _Effect.of(metadata, prediction.metadata, spec_id, workload)
     share = prediction.removed_bytes / max(1, effect.before.statistics_bytes)
     reason = f"{share:.0%} of all statistics are more than the metrics properties say ({effect})"
-    return SpecDecision(spec_id, metadata, prediction, True, reason)
+    return SpecDecision(spec_id, metadata, prediction, True, reason, sort_by=tuple(request.sort_by))
 
 
 def requested_rule(metadata: PlanningMetadata, request: MaintenanceRequest) -> TrimRule:
@@ -199,8 +201,20 @@ def used_specs(metadata: PlanningMetadata) -> list[int]:
     return sorted(set(metadata.manifests["partition_spec_id"].to_pylist()))
 
 
-def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest, workload: Workload) -> list[SpecDecision]:
+def decide_specs(
+    metadata: PlanningMetadata,
+    request: MaintenanceRequest,
+    workload: Workload,
+    orders: Mapping[int, Sequence[tuple[str, ...]]] | None = None,
+) -> list[SpecDecision]:
     """Decisions on the requested spec, or on every spec with manifests, each on top of the ones before it.
+
+    Args:
+        metadata: the recorded snapshot.
+        request: what is asked for.
+        workload: the queries that a rewrite must pay for.
+        orders: where nobody asked for an order: others than a spec's own that may be chosen, by spec. One is chosen
+            where planning gets notably cheaper by it.
 
     Raises:
         InputError: when the table has no such spec, or no spec that could be sorted as requested.
@@ -211,10 +225,20 @@ def decide_specs(metadata: PlanningMetadata, request: MaintenanceRequest, worklo
     state = metadata
     for spec_id in specs:
         decision = _decide(state, spec_id, request, workload)
+        for order in (orders or {}).get(spec_id, ()):
+            sorted_so = request.model_copy(update={"sort_by": list(order)})
+            decision = _cheaper(decision, _decide(state, spec_id, sorted_so, workload))
         decisions.append(decision)
         if decision.worthwhile and decision.prediction is not None:
             state = decision.prediction.metadata
     return decisions
+
+
+def _cheaper(decision: SpecDecision, other: SpecDecision) -> SpecDecision:
+    if not other.worthwhile or (decision.worthwhile and other.cost > decision.cost * (1 - WORTHWHILE)):
+        return decision
+    instead = f", × {other.cost / decision.cost:.2f} of that in the spec's own order" if decision.worthwhile else ""
+    return replace(other, reason=f"{other.reason}{instead}, sorted by {', '.join(other.sort_by)}")
 
 
 def _decide(metadata: PlanningMetadata, spec_id: int, request: MaintenanceRequest, workload: Workload) -> SpecDecision:
@@ -287,8 +311,8 @@ def rewrite_proposal(
         "title": f"{_TITLES[action]} of spec {decision.spec_id}",
         "why": decision.reason,
         "spec_id": decision.spec_id,
-        "sort_by": list(request.sort_by),
-        "commands": [decision.command(info.name, request.sort_by)],
+        "sort_by": list(decision.sort_by),
+        "commands": [decision.command(info.name, decision.sort_by)],
         "undo": rollback_commands(info),
         "predicted": effect_of(metadata, decision.prediction.metadata, workload),
         "after_next_append": next_append,
@@ -296,7 +320,7 @@ def rewrite_proposal(
         "params": {
             "actions": [action],
             "spec_id": decision.spec_id,
-            "sort_by": list(request.sort_by),
+            "sort_by": list(decision.sort_by),
             "target_manifest_bytes": request.target_manifest_bytes,
         },
     }
@@ -354,8 +378,8 @@ def _after_next_append(predicted: PlanningMetadata, target: int) -> tuple[dict[s
         return numbers, ""
     return numbers, (
         f"The next append will merge these {lasting.manifests} manifests into {layout.manifests}, since neighbours "
-        f"fit into {target:,} bytes together: lower {TARGET_SIZE_PROPERTY}, or set {MERGE_ENABLED} = false, to keep "
-        "the layout."
+        f"fit into {target:,} bytes together. planning-health advise-layout says whether that costs planning notable "
+        "time, and what keeps the layout then."
     )
 
 

@@ -8,11 +8,12 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.sorting import SortOrder
+from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import IcebergType, NestedField
 
 from planning_health.identifiers import TableName
@@ -198,6 +199,14 @@ class TableInfo:
             field.transform.result_type(source.field_type) if source else None
             for field, source in zip(spec.fields, sources, strict=True)
         ]
+
+
+def own_order(spec: PartitionSpec) -> list[PartitionField]:
+    """The fields that ``rewrite_manifests`` clusters by where no order is named: all but dropped ones, by field id."""
+    return sorted(
+        (field for field in spec.fields if not isinstance(field.transform, VoidTransform)),
+        key=lambda field: field.field_id,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,16 @@
-"""Reads a partition spec as people write it in Spark SQL: ``days(ts), bucket(16, id), country``."""
+"""Reads and writes a partition spec as people write it in Spark SQL: ``days(ts), bucket(16, id), country``."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
+
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.transforms import Transform
 
 from planning_health.errors import InputError
+from planning_health.identifiers import quote_identifier
+from planning_health.metadata.model import TableInfo
 
 SpecField = tuple[str, str]
 """(column, transform as Iceberg writes it)."""
@@ -28,6 +33,8 @@ _TRANSFORMS: Final = {
     **dict.fromkeys(("hour", "hours", "date_hour"), "hour"),
     "identity": "identity",
 }
+_SPARK_NAMES: Final = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _WITH_NUMBER: Final = frozenset({"bucket", "truncate"})
 
 
@@ -75,3 +82,28 @@ def _plain(name: str) -> str:
     """A column's full name without its back quotes."""
     quoted = re.findall(r"`((?:[^`]|``)+)`|(\w+)", name)
     return ".".join(inside.replace("``", "`") or bare for inside, bare in quoted)
+
+
+def spec_name(info: TableInfo, spec_id: int) -> str:
+    """A spec for people: its number, which commands take, and its fields, ``spec 1 (days(ordered_on))``."""
+    spec = info.specs.get(spec_id)
+    return f"spec {spec_id} ({spec_text(info, spec)})" if spec is not None else f"spec {spec_id}"
+
+
+def spec_text(info: TableInfo, spec: PartitionSpec) -> str:
+    """A spec's fields as in Spark SQL's ``PARTITIONED BY``; those that were dropped stay as ``void``."""
+    fields = [_field_text(field.transform, _column(info, field.source_id)) for field in spec.fields]
+    return ", ".join(fields) or UNPARTITIONED
+
+
+def _field_text(transform: Transform[Any, Any], column: str) -> str:
+    name, _, number = str(transform).rstrip("]").partition("[")
+    if name == "identity":
+        return column
+    return f"{name}({number}, {column})" if number else f"{_SPARK_NAMES.get(name, name)}({column})"
+
+
+def _column(info: TableInfo, source_id: int) -> str:
+    field = info.source_field(source_id)
+    name = info.schema.find_column_name(source_id) or (field.name if field else f"field id {source_id}")
+    return name if _PLAIN_NAME.fullmatch(name) else quote_identifier(name)

@@ -26,6 +26,7 @@ from planning_health.maintenance.recommendations import recommendations
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
+from planning_health.metadata.model import own_order
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.observed_workload import known_queries, recorded_observations, workload_of
@@ -35,9 +36,6 @@ from planning_health.stages.table_stage import Outcome, run_table_stage
 KIND = "proposal"
 HEALTH = "health"
 """Kind of the diagnosis, whose findings ask for more than rewriting manifests."""
-
-NOTABLE_MS: Final = 10.0
-"""Milliseconds of planning that another layout must save a query: Iceberg's parallel planning waits in such steps."""
 
 MOST_FILES_LAID_OUT: Final = 100_000
 """Larger tables get layout advice only from ``planning-health advise-layout``: it predicts many rewrites."""
@@ -60,7 +58,8 @@ def propose(
     def work(metadata: PlanningMetadata) -> Outcome:
         observed = workload_of(metadata, recorded_observations(run_folder), queries)
         workload = Workload.of(metadata, known_queries(observed, metadata.info.schema, queries))
-        proposals, reasons, effect = _requested(metadata, asked, workload)
+        orders = _orders(metadata, findings) if request is None else {}
+        proposals, reasons, effect = _requested(metadata, asked, workload, orders)
         if request is None and diagnosed and not any(item["answers"] for item in by_urgency(proposals, findings)):
             reasons = [f"no finding asks for it ({item['why']})" for item in proposals] + reasons
             proposals, effect = [], effect_of(metadata, metadata, workload)
@@ -79,8 +78,23 @@ def propose(
     return run_table_stage(run_folder, table, KIND, work)
 
 
+def _orders(metadata: PlanningMetadata, findings: Sequence[Mapping[str, Any]]) -> dict[int, list[tuple[str, ...]]]:
+    """The fields that findings name, each first, by spec: what unasked proposals may sort by."""
+    orders: dict[int, list[tuple[str, ...]]] = {}
+    for finding in findings:
+        spec_id, _, first = str(finding["scope_key"]).partition(".")
+        spec = metadata.info.specs.get(int(spec_id)) if first and spec_id.isdecimal() else None
+        names = [field.name for field in own_order(spec)] if spec else []
+        if spec and first in names[1:]:
+            orders.setdefault(spec.spec_id, []).append((first, *(name for name in names if name != first)))
+    return {spec_id: list(dict.fromkeys(found)) for spec_id, found in orders.items()}
+
+
 def _requested(
-    metadata: PlanningMetadata, request: MaintenanceRequest, workload: Workload
+    metadata: PlanningMetadata,
+    request: MaintenanceRequest,
+    workload: Workload,
+    orders: Mapping[int, Sequence[tuple[str, ...]]],
 ) -> tuple[list[dict[str, Any]], list[str], dict[str, Any]]:
     """The proposals, why other things are left alone, and the effect of all proposals together."""
     proposals, reasons, state = [], [], metadata
@@ -93,7 +107,7 @@ def _requested(
     if request.rewrites_manifests or request.trims:
         if metadata.info.snapshot_id is None:
             reasons.append("the table is empty")
-        for decision in decide_specs(metadata, request, workload):
+        for decision in decide_specs(metadata, request, workload, orders):
             if decision.worthwhile and decision.prediction is not None:
                 earlier = [item["title"] for item in proposals if item["spec_id"] is not None]
                 proposals.append(rewrite_proposal(request, decision, workload, earlier))
@@ -121,7 +135,7 @@ def _advised(
     laid_out = asked.target_manifest_bytes is not None or asked.sort_by or asked.spec_id is not None
     if not laid_out and len(metadata.data_files) <= MOST_FILES_LAID_OUT:
         layout = advise_layout(metadata, observed.filters)
-        if layout and layout.advised and layout.now.planning_ms - layout.advised.planning_ms >= NOTABLE_MS:
+        if layout is not None:
             advised.append(layout_proposal(metadata, layout, workload))
     return [proposal for proposal in advised if proposal is not None]
 
