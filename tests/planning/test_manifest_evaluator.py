@@ -155,6 +155,17 @@ def test_prefixes_are_compared_with_the_bounds_of_their_length(
     assert opened("s", summary("s", lower, upper, null=True), Operation.NOT_STARTS_WITH, prefix)
 
 
+def test_one_bound_that_does_not_decode_leaves_everything_possible() -> None:
+    for lower, upper in ((b"\x01\x02\x03", 7), (3, b"\x01\x02\x03")):
+        for op, values in (
+            (Operation.EQ, (100,)),
+            (Operation.LT, (0,)),
+            (Operation.GT, (100,)),
+            (Operation.NOT_EQ, (3,)),
+        ):
+            assert opened("i", summary("i", lower, upper), op, *values)
+
+
 def test_summaries_of_another_number_of_fields_say_nothing() -> None:
     two = summary("i", 3, 7) * 2
     assert opened("i", two, Operation.EQ, 100)

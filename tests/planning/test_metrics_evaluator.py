@@ -22,6 +22,7 @@ from pyiceberg.types import (
 from tests.planning.pictures import File, Manifest, picture, spec
 
 from planning_health.planning.expressions import Operation, and_, not_, or_, predicate
+from planning_health.planning.metrics_evaluator import MetricsColumns
 from planning_health.planning.scan import simulate_scan
 
 SCHEMA = Schema(
@@ -58,6 +59,54 @@ def test_greater_needs_only_the_upper_bound_and_less_only_the_lower() -> None:
     assert matches(bounds("i", lower=5), Operation.GT, "i", 100)
     assert not matches(bounds("i", lower=5), Operation.LT, "i", 5)
     assert matches(bounds("i", upper=5), Operation.LT, "i", -100)
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "expected"),
+    [
+        (Operation.LT, (3,), False),
+        (Operation.LT, (4,), True),
+        (Operation.LT_EQ, (2,), False),
+        (Operation.LT_EQ, (3,), True),
+        (Operation.GT, (7,), False),
+        (Operation.GT, (6,), True),
+        (Operation.GT_EQ, (8,), False),
+        (Operation.GT_EQ, (7,), True),
+        (Operation.EQ, (2,), False),
+        (Operation.EQ, (3,), True),
+        (Operation.EQ, (7,), True),
+        (Operation.EQ, (8,), False),
+        (Operation.IN, (1, 2, 8), False),
+        (Operation.IN, (2, 7), True),
+        (Operation.NOT_EQ, (3,), True),
+        (Operation.NOT_IN, (3, 7), True),
+    ],
+)
+def test_comparisons_include_the_bounds(op: Operation, values: tuple[int, ...], expected: bool) -> None:
+    assert matches(bounds("i", 3, 7), op, "i", *values) is expected
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "starts", "others"),
+    [
+        ("abc1", "abd", True, True),
+        ("abc1", "abc9", True, False),  # all start with it
+        ("abc", "abc", True, False),
+        ("abd", "abe", False, True),
+        ("aa", "ab", False, True),
+        ("ab", "abz", True, True),
+        ("a", "abc", True, True),
+        ("b", None, False, True),
+        ("abc1", None, True, True),
+        (None, "abb", True, True),  # without the lower bound the upper one is not looked at
+        (None, None, True, True),
+    ],
+)
+def test_prefixes_are_compared_with_the_bounds_of_their_length(
+    lower: str | None, upper: str | None, starts: bool, others: bool
+) -> None:
+    assert matches(bounds("s", lower, upper), Operation.STARTS_WITH, "s", "abc") is starts
+    assert matches(bounds("s", lower, upper), Operation.NOT_STARTS_WITH, "s", "abc") is others
 
 
 def test_equality_prunes_with_one_bound_but_in_needs_the_lower() -> None:
@@ -98,6 +147,15 @@ def test_all_null_and_all_nan_columns_match_no_comparison() -> None:
     assert matches(all_null, Operation.NOT_EQ, "d", 1.0)
     assert not matches(all_null, Operation.NOT_NULL, "d")
     assert not matches(all_nan, Operation.NOT_NAN, "d")
+
+
+def test_a_column_of_nulls_alone_holds_no_nan_and_no_prefix() -> None:
+    nulls = {"values": {"d": 100, "s": 100}, "nulls": {"d": 100, "s": 100}}
+    assert not matches(File("f", **nulls), Operation.IS_NAN, "d")
+    assert not matches(File("f", **nulls), Operation.STARTS_WITH, "s", "a")
+    assert matches(File("f", **nulls), Operation.NOT_NAN, "d")
+    assert not matches(bounds("d", 0.0, 1.0, nans={"d": 0}), Operation.IS_NAN, "d")
+    assert matches(bounds("d", 0.0, 1.0), Operation.IS_NAN, "d"), "the NaN count is missing"
 
 
 def test_no_record_never_matches_and_an_unknown_record_count_always_does() -> None:
@@ -157,6 +215,14 @@ def test_bounds_of_promoted_types_are_decoded_by_their_length() -> None:
     assert not matches(as_float, Operation.LT, "d", 0.5)
     undecodable = File("f", lower={"l": b"\x01"}, upper={"l": b"\x02"}, values={"l": 1})
     assert matches(undecodable, Operation.EQ, "l", 10**12)
+
+
+def test_the_bounds_of_a_column_are_decoded_once_for_each_type() -> None:
+    files = picture(SCHEMA, [spec()], [Manifest([File("f", lower={"l": struct.pack("<q", 7)})])]).data_files
+    columns = MetricsColumns(files, frozenset({2}))
+    assert columns.field(2, LongType()) is columns.field(2, LongType())
+    assert columns.field(2, IntegerType()).lower.valid.tolist() == [False]
+    assert columns.field(2, LongType()).lower.valid.tolist() == [True]
 
 
 def test_a_column_without_any_statistics_might_match_everything() -> None:

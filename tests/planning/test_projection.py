@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType, TimestampType
 from tests.planning.pictures import spec
 
-from planning_health.planning.expressions import Operation, bind, not_, predicate
+from planning_health.planning.expressions import BoundPredicate, Expression, Operation, bind, not_, predicate
 from planning_health.planning.projection import BoundSpec, inclusive_projection, strict_projection
 
 SCHEMA = Schema(
@@ -21,18 +21,21 @@ SCHEMA = Schema(
 )
 
 
-def projected(source: int, transform: str, op: Operation, *values: Any, strict: bool = False) -> str:
+def projected_expression(source: int, transform: str, op: Operation, *values: Any, strict: bool = False) -> Expression:
     column = SCHEMA.find_column_name(source)
     assert column is not None
     project = strict_projection if strict else inclusive_projection
-    return str(project(bind(predicate(op, column, *values), SCHEMA), BoundSpec(spec((source, transform)), SCHEMA)))
+    return project(bind(predicate(op, column, *values), SCHEMA), BoundSpec(spec((source, transform)), SCHEMA))
+
+
+def projected(source: int, transform: str, op: Operation, *values: Any, strict: bool = False) -> str:
+    return str(projected_expression(source, transform, op, *values, strict=strict))
 
 
 @pytest.mark.parametrize(
     ("op", "values", "expected"),
     [
         (Operation.EQ, (34,), "p0 = 3"),  # the specification's example: bucket(16, 34) hashes 2017239379
-        (Operation.IN, (34, 35), "p0 in (3, 15)"),
         (Operation.LT, (34,), "true"),
         (Operation.NOT_EQ, (34,), "true"),
         (Operation.IS_NULL, (), "p0 is null"),
@@ -40,10 +43,7 @@ def projected(source: int, transform: str, op: Operation, *values: Any, strict: 
     ],
 )
 def test_bucket_projects_only_equality_in_and_null_tests(op: Operation, values: tuple[Any, ...], expected: str) -> None:
-    if op is Operation.IN:
-        assert projected(2, "bucket[16]", op, *values).startswith("p0 in (3")
-    else:
-        assert projected(2, "bucket[16]", op, *values) == expected
+    assert projected(2, "bucket[16]", op, *values) == expected
 
 
 def test_strict_bucket_projects_only_inequality() -> None:
@@ -77,6 +77,69 @@ def test_time_projections_widen_before_1970() -> None:
     assert projected(5, "day", Operation.LT_EQ, "1969-12-30T00:00:00") == "p0 <= 1969-12-31"
     assert projected(4, "day", Operation.EQ, "1969-12-30") == "p0 = 1969-12-30", "days of dates are exact"
     assert projected(5, "hour", Operation.GT, "1969-12-31T23:00:00", strict=True) == "p0 > 0"
+
+
+def test_the_unit_of_the_epoch_is_not_widened_but_strictly_narrowed() -> None:
+    half_past_midnight = "1970-01-01T00:30:00"
+    assert projected(5, "hour", Operation.LT_EQ, half_past_midnight) == "p0 <= 0"
+    assert projected(5, "hour", Operation.EQ, half_past_midnight) == "p0 = 0"
+    assert projected(5, "hour", Operation.GT, half_past_midnight, strict=True) == "p0 > 1"
+    assert projected(5, "hour", Operation.GT, "1970-01-01T01:30:00", strict=True) == "p0 > 1"
+
+
+def literals(source: int, transform: str, op: Operation, *values: Any, strict: bool = False) -> set[Any]:
+    found = projected_expression(source, transform, op, *values, strict=strict)
+    assert isinstance(found, BoundPredicate)
+    assert found.op is op
+    return {lit.value for lit in found.literals}
+
+
+@pytest.mark.parametrize("op", [Operation.IN, Operation.NOT_IN])
+def test_sets_of_times_hold_the_successors_of_those_before_1970(op: Operation) -> None:
+    strict = op is Operation.NOT_IN
+    assert literals(4, "year", op, "1971-01-01", "1968-01-01", strict=strict) == {1, -2, -1}
+    assert literals(4, "year", op, "1971-01-01", "1972-01-01", strict=strict) == {1, 2}
+    other_way = projected(4, "year", op, "1971-01-01", "1968-01-01", strict=not strict)
+    assert other_way == ("true" if strict else "false")
+
+
+def test_bucket_projects_each_value_of_a_set() -> None:
+    assert literals(2, "bucket[16]", Operation.IN, 34, 36) == {3, 14}
+    assert literals(2, "bucket[16]", Operation.NOT_IN, 34, 36, strict=True) == {3, 14}
+    assert projected(2, "bucket[16]", Operation.NOT_IN, 34, 36) == "true"
+
+
+@pytest.mark.parametrize(
+    ("op", "inclusive", "strict"),
+    [
+        (Operation.LT, "p0 <= 10", "p0 < 20"),
+        (Operation.LT_EQ, "p0 <= 20", "p0 < 20"),
+        (Operation.GT, "p0 >= 20", "p0 > 20"),
+        (Operation.GT_EQ, "p0 >= 20", "p0 > 10"),
+        (Operation.EQ, "p0 = 20", "false"),
+        (Operation.NOT_EQ, "true", "p0 != 20"),
+    ],
+)
+def test_comparisons_with_a_value_at_the_edge_of_a_truncated_range(op: Operation, inclusive: str, strict: str) -> None:
+    assert projected(1, "truncate[10]", op, 20) == inclusive
+    assert projected(1, "truncate[10]", op, 20, strict=True) == strict
+
+
+def test_the_last_value_of_a_truncated_range_lets_the_strict_range_include_it() -> None:
+    assert projected(1, "truncate[10]", Operation.LT_EQ, 19, strict=True) == "p0 < 20"
+    assert projected(1, "truncate[10]", Operation.LT_EQ, 18, strict=True) == "p0 < 10"
+    assert projected(1, "truncate[10]", Operation.GT, 19) == "p0 >= 20"
+
+
+def test_the_least_int_steps_around_to_the_greatest_as_in_java() -> None:
+    assert projected(1, "truncate[10]", Operation.LT, -(2**31)) == "p0 <= 2147483640"
+
+
+def test_strict_prefixes_need_the_whole_range_but_rule_out_by_a_part() -> None:
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "abcd", strict=True) == "false"
+    assert projected(3, "truncate[3]", Operation.STARTS_WITH, "abc", strict=True) == 'p0 = "abc"'
+    assert projected(3, "truncate[3]", Operation.NOT_STARTS_WITH, "abcd", strict=True) == 'p0 not starts with "abc"'
+    assert projected(3, "truncate[3]", Operation.NOT_STARTS_WITH, "abc", strict=True) == 'p0 != "abc"'
 
 
 def test_a_predicate_on_another_column_projects_to_the_neutral_constant() -> None:
