@@ -293,12 +293,24 @@ def test_the_proposal_for_approval_keeps_hostile_text_in_its_place(tmp_path: Pat
     data = sample.proposal(HOSTILE)
     data["proposals"][0] |= {"title": "<b>x", "commands": [f"CALL x('{HOSTILE}') ```` y"]}
     run.put("proposal", HOSTILE, snapshot_id=1, data=data)
-    result = run.folder.read_result("proposal", HOSTILE)
-    assert result is not None
-    text = proposal_text(result)
+    text = proposal_text(run.folder.require_result("proposal", HOSTILE))
     assert "### &lt;b&gt;x" in text
     assert "`````sql" in text
     assert "\u202e" not in text
+
+
+def test_the_proposal_for_approval_shows_changes_effect_and_risk(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    data = sample.proposal(sample.ORDERS)
+    data["proposals"][0] |= {"commands": ["CALL x()", "planning-health maintain t --trim --apply"], "undo": []}
+    run.put("proposal", sample.ORDERS, snapshot_id=1, data=data)
+    text = proposal_text(run.folder.require_result("proposal", sample.ORDERS))
+    assert "Spec 0: 42 → 6 manifests" in text
+    assert "CALL x();\nplanning-health maintain t --trim --apply\n```" in text
+    assert "| Manifests | 42 | 6 |" in text
+    assert "| Manifests opened by the query one_day | 31 | 1 |" in text
+    assert "**Risk:** Metadata only" in text
+    assert "undo" not in text
 
 
 def test_a_single_run_gets_a_report_of_its_own_without_the_overview(tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from planning_health.envelope import ResultFile
+from planning_health.reports.effects import predicted_effect
 from planning_health.reports.markdown import code, code_block, escape
-from planning_health.reports.wording import change
+from planning_health.reports.wording import quantity, sentence, short_unit
+
+_COMMAND: Final = "planning-health "
+"""How statements begin that are run in a shell."""
 
 
 def proposal_text(result: ResultFile) -> str:
@@ -20,28 +24,26 @@ def proposal_text(result: ResultFile) -> str:
 
 
 def _proposal(proposal: Mapping[str, Any]) -> str:
-    predicted = proposal["predicted"]
-    overlap = [
-        f"- manifests for one {code(field['field'])}, mean: {change(field['mean_before'], field['mean_after'])}"
-        for field in predicted["overlap"]
-        if field["mean_before"] is not None
+    parts = [
+        f"### {escape(proposal['title'])}",
+        escape(sentence(proposal["why"])),
+        "**Exact changes**\n\n" + _code(proposal["commands"]),
+        "**Predicted effect**\n\n" + _effect(proposal["predicted"]),
     ]
-    effect = [
-        f"- manifests: {change(predicted['manifests_before'], predicted['manifests_after'])}",
-        f"- metadata: {change(predicted['metadata_bytes_before'], predicted['metadata_bytes_after'], 'bytes')}",
-        *overlap,
+    if proposal["undo"]:
+        parts.append("**To undo it**\n\n" + _code(proposal["undo"]))
+    return "\n\n".join([*parts, f"**Risk:** {escape(sentence(proposal['risk']))}"])
+
+
+def _effect(predicted: Mapping[str, Any]) -> str:
+    rows = [
+        f"| {escape(row.label)} | {quantity(row.before, unit)} | {quantity(row.predicted, unit)} |"
+        for row, unit in ((row, short_unit(row.unit)) for row in predicted_effect(predicted) if row.moves)
     ]
-    return "\n\n".join(
-        [
-            f"### {escape(proposal['title'])}",
-            escape(proposal["why"]),
-            "Exact changes:\n\n" + _code(proposal["commands"]),
-            "Predicted effect:\n\n" + "\n".join(effect),
-            "To undo it:\n\n" + _code(proposal["undo"]),
-            f"Risk: {escape(proposal['risk'])}",
-        ]
-    )
+    if not rows:
+        return "None on the manifests that are there now."
+    return "\n".join(["| number | before | predicted |", "|---|--:|--:|", *rows])
 
 
 def _code(statements: list[str]) -> str:
-    return code_block([f"{statement};" for statement in statements]) if statements else "nothing"
+    return code_block([s if s.startswith(_COMMAND) else f"{s};" for s in statements])
