@@ -2,8 +2,8 @@
 
 Only a failed integrity suite blocks a table: what follows would be computed from contradictory numbers. The health
 suite compares each signal with the table's thresholds. Both run on small frames, one row a manifest or a signal, so
-that no result carries the table's entries. Few expectations judge many rows: Great Expectations takes about ten
-milliseconds for each, whatever it judges, and seconds to be imported, which happens when a suite runs.
+that no result carries the table's entries. Few expectations judge many rows: Great Expectations takes milliseconds for
+each, whatever it judges, and seconds to be imported, which happens when a suite runs.
 """
 
 from __future__ import annotations
