@@ -31,7 +31,8 @@ def test_task_count_estimate(
 
 
 def test_a_partition_reads_16_mib_by_default() -> None:
-    assert estimate_tasks(10 * 16 * MIB, target_partitions=2, files=100, max_tasks=100) == 5
+    for total, tasks in ((10 * 16 * MIB, 5), (10 * 16 * MIB + 1, 6)):
+        assert estimate_tasks(total, target_partitions=2, files=100, max_tasks=100) == tasks
 
 
 def test_no_worker_still_means_one_task() -> None:

@@ -25,7 +25,6 @@ def test_batches_span_manifests() -> None:
     )
     assert plan.opens == 6
     assert (plan.decoded_to_range_end, plan.decoded_whole) == (310, 380)
-    assert plan.largest_batch == 100
 
 
 def test_batch_size_zero_is_one_batch() -> None:
@@ -35,7 +34,7 @@ def test_batch_size_zero_is_one_batch() -> None:
 def test_no_entries_make_no_batch() -> None:
     for batch_size in (0, 10):
         plan = entry_ranges([0, 0], batch_size)
-        assert (plan.batches, plan.opens, plan.largest_batch) == ((), 0, 0)
+        assert (plan.batches, plan.opens) == ((), 0)
 
 
 def test_a_cap_on_manifests_cuts_batches_short() -> None:

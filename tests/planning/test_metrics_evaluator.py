@@ -159,6 +159,14 @@ def test_a_column_of_nulls_alone_holds_no_nan_and_no_prefix() -> None:
     assert matches(bounds("d", 0.0, 1.0), Operation.IS_NAN, "d"), "the NaN count is missing"
 
 
+def test_a_column_without_a_single_value_holds_nulls_alone_and_nan_alone() -> None:
+    # as that of the elements of lists that are all empty
+    nothing = File("f", values={"d": 0}, nulls={"d": 0}, nans={"d": 0})
+    assert not matches(nothing, Operation.NOT_NULL, "d")
+    assert not matches(nothing, Operation.NOT_NAN, "d")
+    assert not matches(File("f", values={"d": 0}, nans={"d": 0}), Operation.EQ, "d", 1.0)
+
+
 def test_no_record_never_matches_and_an_unknown_record_count_always_does() -> None:
     assert not matches(bounds("i", 1, 9, records=0), Operation.EQ, "i", 5)
     assert matches(bounds("i", 1, 2, records=-1), Operation.EQ, "i", 5)

@@ -75,6 +75,25 @@ def test_deleted_entries_are_neither_read_nor_counted() -> None:
         assert (scan.report.indexed_delete_files, scan.live_data_files) == (1, 1)
 
 
+def test_the_metrics_of_files_in_the_middle_are_those_files_own() -> None:
+    middle = [
+        File("low", (2,), lower={"i": 1}, upper={"i": 5}, values={"i": 9}, nulls={"i": 0}),
+        File("high", (2,), lower={"i": 6}, upper={"i": 9}, values={"i": 9}, nulls={"i": 1}),
+    ]
+    manifests = [Manifest(days(1, 1, 1)), Manifest(middle), Manifest(days(3))]
+    planner = ScanPlanner(picture(SCHEMA, [DAYS], manifests))
+    day = predicate(Operation.EQ, "d", "1970-01-03")
+    for op, values, found in (
+        (Operation.EQ, (3,), ["low"]),
+        (Operation.EQ, (7,), ["high"]),
+        (Operation.LT, (6,), ["low"]),
+        (Operation.GT, (5,), ["high"]),
+        (Operation.IS_NULL, (), ["high"]),
+    ):
+        scan = planner.plan(and_(day, predicate(op, "i", *values)))
+        assert (scan.paths(), scan.report.skipped_data_files) == (found, 1)
+
+
 def test_entries_of_a_manifest_between_two_scanned_ones_are_not_counted() -> None:
     metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2)), Manifest(days(8, 9)), Manifest(days(1))])
     scan = simulate_scan(metadata, predicate(Operation.EQ, "d", "1970-01-02"))

@@ -55,11 +55,6 @@ class RangePlan:
         """Entries decoded when every opened manifest is read whole."""
         return sum(self.entries[part.manifest] for batch in self.batches for part in batch)
 
-    @property
-    def largest_batch(self) -> int:
-        """Most entries, hence most tasks, of one response."""
-        return max((sum(part.end - part.start for part in batch) for batch in self.batches), default=0)
-
 
 def entry_ranges(
     entries: Sequence[int | None], batch_size: int, max_manifests: int = MAX_MANIFESTS_PER_TOKEN

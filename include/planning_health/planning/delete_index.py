@@ -85,10 +85,9 @@ class DeleteFileIndex:
                 self._add_vector(row, path)
             else:
                 self._add_position(row, path if path is not None else bound)
-        self.positions = sum(content == POSITION_DELETES for content in contents)
         self.dvs = len(self.vectors)
-        self.equalities = len(contents) - self.positions
-        self.positions -= self.dvs
+        self.positions = contents.count(POSITION_DELETES) - self.dvs
+        self.equalities = contents.count(EQUALITY_DELETES)
 
     @staticmethod
     def _single_path(table: pa.Table) -> list[str | None]:
