@@ -142,9 +142,11 @@ def test_not_starts_with_keeps_a_file_whose_null_count_is_missing() -> None:
 def test_all_null_and_all_nan_columns_match_no_comparison() -> None:
     all_null = bounds("d", nulls={"d": 100})
     all_nan = bounds("d", nans={"d": 100})
-    for op in (Operation.LT, Operation.GT, Operation.EQ):
-        assert not matches(all_null, op, "d", 1.0)
-        assert not matches(all_nan, op, "d", 1.0)
+    for file in (all_null, all_nan):
+        for op in (Operation.LT, Operation.LT_EQ, Operation.GT, Operation.GT_EQ, Operation.EQ):
+            assert not matches(file, op, "d", 1.0)
+        assert not matches(file, Operation.IN, "d", 1.0, 2.0)
+        assert not matches(file, Operation.IN, "d", *map(float, range(201)))
     assert matches(all_null, Operation.NOT_EQ, "d", 1.0)
     assert not matches(all_null, Operation.NOT_NULL, "d")
     assert not matches(all_nan, Operation.NOT_NAN, "d")
