@@ -20,7 +20,7 @@ from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.pages.links import in_airflow, run_report_path
 from planning_health.run_folder import RunFolder
-from planning_health.settings import SettingsDocument, load_settings
+from planning_health.settings import SettingsDocument, load_settings, settings_to_name
 from planning_health.settings.load import DEMO_SETTINGS, SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def write_report() -> Result:
     The task's log says where the report lies, and its page in the UI.
     """
     address = airflow_url()
-    envelope = step("report", airflow_url=address)
+    envelope = step("report", airflow_url=address, settings_file=settings_to_name(settings_file()))
     dag_run = get_current_context()["dag_run"]
     log.info("Report: %s", f"{posixpath.dirname(envelope['path'])}/report/index.html")
     if address:

@@ -19,8 +19,9 @@ import yaml
 from pyiceberg.types import DateType
 from rich.console import Console
 from tests.health.builder import TableBuilder
+from tests.reports.sample_run import action
 
-from planning_health.cli import main, output, tables
+from planning_health.cli import main, maintain, output, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -423,6 +424,22 @@ def test_verify_fails_when_the_snapshots_do_not_hold_the_same(lake: Cli, spark: 
     assert lake("verify", TABLE, "--against", "17").status == 2
     unknown = lake("rollback", "no-such-run")
     assert (unknown.status, "'no-such-run'" in unknown.err) == (2, True)
+
+
+def test_an_action_ends_with_its_numbers_before_as_predicted_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    maintain.show_action(action())
+    shown = [line.replace("│", " ").split() for line in capsys.readouterr().out.splitlines()]
+    assert ["state:", "done"] in shown
+    assert ["Manifests", "42", "6", "6"] in shown
+    assert ["Metadata", "size", "395", "KB", "352", "KB", "366", "KB"] in shown
+
+
+@pytest.mark.spark
+def test_a_dry_run_ends_with_the_command_that_carries_it_out(lake: Cli) -> None:
+    shown = lake("maintain", TABLE, "--sort-by", "ordered_on_day").out.splitlines()
+    assert shown[-1] == (
+        f"planning-health maintain '{TABLE}' --sort-by ordered_on_day --settings {lake.settings_file} --apply"
+    )
 
 
 def test_what_comes_from_outside_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:

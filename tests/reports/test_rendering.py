@@ -21,7 +21,7 @@ from planning_health.reports import (
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.markdown import code, escape
 from planning_health.reports.proposal_text import proposal_text
-from planning_health.reports.wording import sentence
+from planning_health.reports.wording import percentage, quantity, sentence
 
 from . import sample_run as sample
 
@@ -351,6 +351,35 @@ def test_a_what_if_run_shows_what_each_query_would_read(tmp_path: Path) -> None:
     assert "<b>`)" not in html
     assert "All data is rewritten." in html
     assert "manifests 42 → 3, data files 12 → 12" in markdown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [(1, "entries", "1 entry"), (2, "entries", "2 entries"), (1, "days", "1 day"), (1.0, "bytes", "1 byte")],
+)
+def test_one_of_something_is_not_many(value: float, unit: str, expected: str) -> None:
+    assert quantity(value, unit) == expected
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0, "0%"), (0.0002, "under 0.1%"), (0.002, "0.2%"), (0.5, "50%")])
+def test_a_share_that_is_not_zero_is_not_shown_as_zero(share: float, expected: str) -> None:
+    assert percentage(share) == expected
+
+
+def test_what_the_next_append_undoes_stands_beside_what_is_predicted(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    data = sample.proposal(sample.CUSTOMERS)
+    overlap = [{"spec_id": 0, "field": "ordered_on_day", "mean": 6.0}]
+    data["proposals"][0]["after_next_append"] = {"manifests": 1, "metadata_bytes": 340_000, "overlap": overlap}
+    run.put("proposal", sample.CUSTOMERS, data=data)
+    model = build_report(run.folder)
+    told = "The next append is predicted to merge manifests again: 1 → 6 manifests opened by a query for one"
+    for shown in (render_html(model), render_mail(model), render_markdown(model)):
+        assert told in shown
+    section = render_html(model).split("<h4>Proposals</h4>")[1]
+    assert "After the next append" in section
+    row = section.split("for one ordered_on_day, mean")[1].split("</tr>")[0]
+    assert re.findall(r">([^<>]+)</td>", row) == ["28.9", "1", "6"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planning_health.reports import build_report, render_html, render_markdown
-from planning_health.reports.model import Action, Comparison, KeyNumber, TableReport
+from planning_health.reports.model import Action, Comparison, KeyNumber, Proposal, TableReport
 from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.stages.report import report
 
@@ -59,6 +59,24 @@ def test_the_number_that_is_halfway_back_first_sets_the_cadence() -> None:
         "In 10 days since the repair: manifests opened per value, mean 1 → 2 and metadata size 100 KB → 200 KB. At "
         "this pace half of what the repair gained is lost by 21 Nov 2026: repair it every 20 days."
     )
+
+
+def test_what_makes_a_repair_last_is_advised_with_its_command_or_the_proposal_that_sets_it() -> None:
+    grown = table(10, 2.0, 200_000)
+    alone = upkeep(grown, repair(), [], "/etc/s.yaml")
+    assert alone is not None
+    assert alone.advice == (
+        "How commits merge manifests decides how long a repair lasts (commit.manifest.target-size-bytes, "
+        "commit.manifest-merge.enabled): planning-health advise-layout lake.a.b --settings /etc/s.yaml predicts the "
+        "effect of each choice."
+    )
+    layout = Proposal(id="advised_layout", action="rewrite_manifests", title="Lay out", summary="9 → 2 manifests")
+    advised = upkeep(grown.model_copy(update={"proposals": [layout]}), repair(), [])
+    assert advised is not None
+    assert advised.advice.endswith("the proposal “Lay out” sets what is advised, predicted: 9 → 2 manifests.")
+    kept = upkeep(table(30, 1.0, 90_000), repair(), [])
+    assert kept is not None
+    assert kept.advice == ""
 
 
 def test_growth_is_the_best_line_through_the_state_after_the_repair() -> None:

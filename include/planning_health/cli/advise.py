@@ -15,7 +15,8 @@ from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
-from planning_health.settings import Query, load_settings
+from planning_health.reports.command_line import maintain_command
+from planning_health.settings import Query, load_settings, settings_to_name
 from planning_health.stages.advise_layout import layout_document
 from planning_health.stages.advise_metrics import metrics_document
 from planning_health.stages.observed_workload import observations
@@ -45,8 +46,12 @@ def advise_metrics(
     advice = metrics_document(metadata, observed, queries, budget=budget)
     if as_json:
         _print_json(metadata, advice)
-    else:
-        _show(metadata, advice)
+        return
+    _show(metadata, advice)
+    if advice["params"]:
+        params = advice["params"] | {"actions": ["set_properties", "trim_statistics"]}
+        say("\nset them, trim existing entries, too, and have it checked (without --apply: see what would change):")
+        say(maintain_command(str(metadata.info.name), params, settings_to_name(settings)))
 
 
 @app.command("advise-layout", rich_help_panel="Repair")

@@ -16,13 +16,16 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, print_json, print_markdown, say, working
+from planning_health.cli.output import console, print_json, print_markdown, print_table, say, working
 from planning_health.cli.tables import refuse_bad_input
 from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
+from planning_health.reports.command_line import maintain_command
+from planning_health.reports.effects import effect
 from planning_health.reports.proposal_text import proposal_text
-from planning_health.settings import load_settings
+from planning_health.reports.wording import quantity, short_unit, state_name
+from planning_health.settings import load_settings, settings_to_name
 from planning_health.stages.act import act
 from planning_health.stages.measure import measure
 from planning_health.stages.propose import propose
@@ -87,9 +90,12 @@ def maintain(
     else:
         print_markdown(proposal_text(proposal))
         if acted:
-            _show_action(result.data)
+            show_action(result.data)
         elif not apply:
-            console.print("\nDry run: nothing was changed. Add --apply to run it.")
+            console.print("\nDry run: nothing was changed.")
+            if proposed.headline["proposals"]:
+                say("Carry it out with:")
+                say(maintain_command(str(name), request.model_dump(), settings_to_name(settings)))
         if acted and (result.data["snapshots"] or result.data["properties"]):
             say(f"undo it with: planning-health rollback {folder.run_id}")
     if acted and acted.status != "ok":
@@ -110,8 +116,16 @@ def _request(set_metrics: list[str], *, rewrite: bool, trim: bool = False, **val
         raise InputError(first_problem(error)) from error
 
 
-def _show_action(action: dict[str, Any]) -> None:
-    say(f"\nstate: {action['state']}")
+def show_action(action: dict[str, Any]) -> None:
+    """How an action ended: its steps, and each number before it, as predicted, and after it."""
+    say(f"\nstate: {state_name(action['state'])}")
     for step in action["steps"]:
         reason = f": {step['reason']}" if step.get("reason") else ""
         say(f"  {step['step']}: {step['status']}{reason}")
+    rows = [
+        (row.label, *(quantity(value, short_unit(row.unit)) for value in (row.before, row.predicted, row.after)))
+        for row in effect(*(action.get(side) or {} for side in ("before", "predicted", "after")))
+        if row.after is not None
+    ]
+    if rows:
+        print_table(["number", "before", "predicted", "after"], rows, title="\nBefore and after")

@@ -23,7 +23,9 @@ from planning_health.reports.model import (
     Action,
     Attention,
     Changes,
+    Finding,
     PreviousReport,
+    Proposal,
     Report,
     State,
     Summary,
@@ -31,7 +33,7 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.simulations import limits
-from planning_health.reports.table_report import TableResults, by_urgency, read_or_none, table_report
+from planning_health.reports.table_report import TableResults, answer_to, by_urgency, read_or_none, table_report
 from planning_health.reports.trend import remembered
 from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.reports.wording import (
@@ -106,7 +108,7 @@ def build_report(run_folder: RunFolder, decisions: Decisions | None = None, *, c
         )
         for result in results
     ]
-    tables = _with_upkeep(home, tables, everything)
+    tables = _with_upkeep(home, tables, everything, decisions)
     tables = by_urgency([*tables, *_not_due(run_folder, previous, actions)])
     if previous:
         tables = _with_previous_states(tables, previous)
@@ -187,7 +189,9 @@ def _unfit_query(name: str, where: str, places: Sequence[tuple[str, str]]) -> st
     )
 
 
-def _with_upkeep(home: str, tables: Sequence[TableReport], actions: Sequence[Action]) -> list[TableReport]:
+def _with_upkeep(
+    home: str, tables: Sequence[TableReport], actions: Sequence[Action], decisions: Decisions
+) -> list[TableReport]:
     """The tables with how fast they grow back, for those that were repaired."""
     repairs: dict[str, Action] = {}
     for action in actions:  # the newest first
@@ -196,8 +200,10 @@ def _with_upkeep(home: str, tables: Sequence[TableReport], actions: Sequence[Act
     repaired = {table.table for table in tables if table.table in repairs}
     moments = _moments(home, repaired) if repaired else {}
     return [
-        table.model_copy(update={"upkeep": upkeep(table, repairs[table.table], moments.get(table.table, []))})
-        if table.table in repairs
+        table.model_copy(
+            update={"upkeep": upkeep(table, repair, moments.get(table.table, []), decisions.settings_file)}
+        )
+        if (repair := repairs.get(table.table))
         else table
         for table in tables
     ]
@@ -481,5 +487,11 @@ def _table_attention(table: TableReport) -> Attention | None:
         title=worst.title,
         evidence=worst.explanation or clipped(short_file_names(worst.evidence), _EVIDENCE),
         more=len(urgent) - 1,
-        next_step=worst.recommendation,
+        next_step=_next_step(worst, table.proposals),
     )
+
+
+def _next_step(finding: Finding, proposals: Sequence[Proposal]) -> str:
+    answer = answer_to(finding, proposals)
+    predicted = f" Predicted: {answer.summary}" if answer and answer.summary else ""
+    return sentence(finding.recommendation) + predicted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planning_health.reports.model import APPLY
@@ -21,14 +21,19 @@ def maintain_command(table: str, params: Mapping[str, Any], settings_file: str |
     actions = texts(params.get("actions"))
     if not actions:
         return ""
-    words = ["planning-health", "maintain", table, *_properties(params)]
+    words = ["maintain", table, *_properties(params)]
     if "trim_statistics" in actions:
         words.append("--trim")
     if "rewrite_manifests" not in actions:
         words.append("--no-rewrite")
     words += _rewrite(params)
-    words += ["--settings", settings_file] if settings_file else []
-    return shlex.join([*words, APPLY])
+    return command(words, settings_file, APPLY)
+
+
+def command(words: Sequence[str], settings_file: str | None, *more: str) -> str:
+    """A shell command of ``planning-health``; ``more`` follows the name of the settings."""
+    named = ["--settings", settings_file] if settings_file else []
+    return shlex.join(["planning-health", *words, *named, *more])
 
 
 def form_values(table: str, params: Mapping[str, Any]) -> str:

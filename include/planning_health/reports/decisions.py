@@ -49,12 +49,11 @@ class Decisions:
 
 def how_to_decide(report: Report) -> str:
     """How the proposals of a report are decided, in words; they wait until then."""
+    in_form = ""
     if report.airflow_url:
-        return (
-            "Each repair below waits for a decision. Its link leads to the form in Airflow, filled in; a dry run, "
-            "which changes nothing, is the form's default."
-        )
-    in_form = "" if report.dag_id == CLI_DAG_ID else " In Airflow, the form of the Dag table_maintenance does the same."
+        in_form = " Its link leads to the form in Airflow, filled in; there, too, a dry run is the default."
+    elif report.dag_id != CLI_DAG_ID:
+        in_form = " In Airflow, the form of the Dag table_maintenance does the same."
     return (
         "Each repair below waits for a decision. Its command shows what would change, and changes nothing; with "
         f"{APPLY} at its end it makes the repair and checks it.{in_form}"

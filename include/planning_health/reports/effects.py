@@ -22,9 +22,11 @@ _SCALARS: Final = (
 )
 
 
-def predicted_effect(predicted: Mapping[str, Any]) -> list[Comparison]:
-    """The rows of a proposal: before and predicted."""
-    return effect({}, predicted, {})
+def predicted_effect(predicted: Mapping[str, Any], next_append: Mapping[str, Any] | None = None) -> list[Comparison]:
+    """The rows of a proposal: before and predicted, and after the next append where that is predicted, too."""
+    later: dict[str, Number | None] = {key: number((next_append or {}).get(key)) for key, _, _ in _SCALARS}
+    later |= {_overlap_key(item): number(item.get("mean")) for item in mappings((next_append or {}).get("overlap"))}
+    return [row.model_copy(update={"next_append": later.get(row.key)}) for row in effect({}, predicted, {})]
 
 
 def effect(before: Mapping[str, Any], predicted: Mapping[str, Any], after: Mapping[str, Any]) -> list[Comparison]:
@@ -138,6 +140,17 @@ def effect_sentence(rows: list[Comparison], *, measured: bool) -> str:
             continue
         told.append(_moved(row, row.before, end))
     return joined(told)
+
+
+def append_sentence(rows: list[Comparison]) -> str:
+    """What the next append is predicted to undo of a repair; empty where the gain stays."""
+    undone = [
+        _moved(row, row.predicted, row.next_append)
+        for row in rows
+        if row.predicted is not None and row.next_append is not None
+        if row.undone_by_append and row.key.startswith("overlap.")
+    ]
+    return f"The next append is predicted to merge manifests again: {joined(undone)}" if undone else ""
 
 
 def lookup_sentence(rows: list[Comparison]) -> str:

@@ -31,6 +31,11 @@ _ALWAYS: Final = (
     _Term(
         "Snapshot", "The state of a table after one commit. Every number here belongs to the snapshot named beside it."
     ),
+    _Term(
+        "Spec",
+        "The rule by which a table's rows are partitioned. A table whose rule was changed has several, numbered from "
+        "0, and manifests of each.",
+    ),
     _Term("Not measured", "The number is unknown. It is never shown as 0."),
 )
 
@@ -137,7 +142,7 @@ _PERCENTAGES: Final = frozenset(
 
 def signal_label(signal: str) -> str:
     """A signal's name in words."""
-    return signal.replace("_", " ").strip().capitalize()
+    return signal.replace("_", " ").strip().capitalize().replace("Uuid", "UUID")
 
 
 def signal_meaning(signal: str) -> str:
@@ -155,6 +160,9 @@ def glossary(signals: Iterable[str], *, simulations: bool) -> list[GlossaryEntry
     present = set(signals)
     grouped = {signal for term in _TERMS for signal in term.signals}
     terms = [*_ALWAYS, *(term for term in _TERMS if present.intersection(term.signals))]
-    terms += [_Term(signal_label(name), SIGNALS[name].meaning) for name in SIGNALS if name in present - grouped]
+    others = [_Term(signal_label(name), SIGNALS[name].meaning) for name in SIGNALS if name in present - grouped]
     terms += _SIMULATIONS if simulations else ()
-    return [GlossaryEntry(term=term.term, meaning=term.meaning) for term in terms]
+    return [
+        *(GlossaryEntry(term=term.term, meaning=term.meaning) for term in terms),
+        *(GlossaryEntry(term=term.term, meaning=term.meaning, basic=False) for term in others),
+    ]

@@ -72,7 +72,11 @@ def render_markdown(report: Report) -> str:
         _section("What to do next", proposals),
         _section(
             "Keeping it repaired",
-            [f"- {code(t.table)}: {escape(t.upkeep.text)}" for t in report.tables if t.upkeep],
+            [
+                f"- {code(t.table)}: {escape(f'{t.upkeep.text} {t.upkeep.advice}'.strip())}"
+                for t in report.tables
+                if t.upkeep
+            ],
         ),
         _section("State of each table", [_table_line(table) for table in report.tables], empty="No table was found."),
         _section("What changed since the last report", _changes(report)),
@@ -92,10 +96,14 @@ def render_markdown(report: Report) -> str:
         _section("Proposals", [] if report.is_overview else proposals, whole=True),
         _section("Actions taken", [_action(action) for action in report.actions]),
         _section("What the simulations cannot say", [f"- {escape(limit)}" for limit in report.limits]),
-        _section("What the words mean", [f"- **{escape(g.term)}**: {escape(g.meaning)}" for g in report.glossary]),
-        [f"planning-health {escape(report.product_version)}, run {code(report.run_id)}"],
+        _section("What the words mean", _glossary(report)),
+        [f"{escape(f'planning-health {report.product_version}')}, run {code(report.run_id)}"],
     ]
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _glossary(report: Report) -> list[str]:
+    return [f"- **{escape(entry.term)}**: {escape(entry.meaning)}" for entry in report.glossary if entry.basic]
 
 
 def _section(title: str, lines: list[str], *, empty: str | None = None, whole: bool = False) -> list[str]:
@@ -199,9 +207,9 @@ def _next_steps(report: Report) -> list[str]:
     lines = [escape(how_to_decide(report)), ""] if report.summary.proposals else []
     for table, proposal in report.next_steps:
         predicted = f" Predicted: {escape(sentence(proposal.summary))}" if proposal.summary else ""
-        approval = f" {escape(sentence(proposal.approval))}" if proposal.approval else ""
+        notes = "".join(f" {escape(sentence(note))}" for note in (proposal.caution, proposal.approval) if note)
         lines.append(
-            f"- {code(table.table)}: {escape(sentence(proposal.title))}{predicted}{approval}{_how(report, proposal)}"
+            f"- {code(table.table)}: {escape(sentence(proposal.title))}{predicted}{notes}{_how(report, proposal)}"
         )
     return lines
 
@@ -209,9 +217,8 @@ def _next_steps(report: Report) -> list[str]:
 def _how(report: Report, proposal: Proposal) -> str:
     if not proposal.runnable:
         return f" Recommended, and left to you to run: {', '.join(map(code, proposal.commands))}"
-    if report.airflow_url:
-        return f" [Open the form]({in_airflow(report.airflow_url, proposal.page)})"
-    return f" {code(proposal.dry_run_command)}"
+    link = f" [Open the form]({in_airflow(report.airflow_url, proposal.page)})" if report.airflow_url else ""
+    return f" {code(proposal.dry_run_command)}{link}"
 
 
 def _action(action: Action) -> str:

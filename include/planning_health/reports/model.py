@@ -17,6 +17,9 @@ Number = int | float
 APPLY: Final = "--apply"
 """Stands last in a command that carries a proposal out; without it the command is a dry run."""
 
+NOTABLE: Final = 0.05
+"""The share of a repaired number that the next append must add to it, to be worth a word."""
+
 STATE_ORDER: Final[dict[str, int]] = {"critical": 0, "failed": 1, "warning": 2, "not_measured": 3, "ok": 4}
 """What is shown first."""
 
@@ -106,7 +109,7 @@ class QueryCost(_Part):
 
 
 class Comparison(_Part):
-    """One number before an action, as predicted, and after it."""
+    """One number before an action, as predicted, and after it; ``next_append`` is predicted for the append after."""
 
     key: str
     label: str
@@ -114,11 +117,19 @@ class Comparison(_Part):
     before: Number | None = None
     predicted: Number | None = None
     after: Number | None = None
+    next_append: Number | None = None
 
     @property
     def moves(self) -> bool:
         """Whether the number is predicted to change."""
         return self.before != self.predicted
+
+    @property
+    def undone_by_append(self) -> bool:
+        """Whether the next append is predicted to take a part of the gain back."""
+        if self.next_append is None or self.predicted is None:
+            return False
+        return self.next_append > self.predicted * (1 + NOTABLE)
 
     @property
     def off(self) -> float | None:
@@ -134,8 +145,8 @@ class Proposal(_Part):
     """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form.
 
     ``page`` is where that form is filled in with them, below the address of the "Planning health" page; ``run_command``
-    carries it out from the command line; ``approval`` says whether a person is asked before; ``answers`` are the ids of
-    the findings that it removes or makes smaller.
+    carries it out from the command line; ``approval`` says whether a person is asked before; ``caution`` that the next
+    append is predicted to undo it; ``answers`` are the ids of the findings that it removes or makes smaller.
     """
 
     id: str
@@ -152,6 +163,7 @@ class Proposal(_Part):
     form: str = ""
     page: str = ""
     approval: str = ""
+    caution: str = ""
     answers: list[str] = Field(default_factory=list)
 
     @property
@@ -340,9 +352,9 @@ class Figures(_Part):
     plan_tasks: BarFigure | None = None
 
     @property
-    def has_bars(self) -> bool:
-        """Whether there is a figure beside those of the partition fields."""
-        return bool(self.columns or self.assignment or self.affinity or self.plan_tasks)
+    def has_work(self) -> bool:
+        """Whether there is a figure of how a query's work is shared or handed out."""
+        return bool(self.assignment or self.affinity or self.plan_tasks)
 
 
 class FailedExpectation(_Part):
@@ -367,7 +379,7 @@ class Growth(_Part):
 
 
 class Upkeep(_Part):
-    """How fast what the last repair gained is lost, and how often to repair therefore."""
+    """How fast what the last repair gained is lost, how often to repair therefore, and what keeps it longer."""
 
     repaired_at: str
     days: float
@@ -375,6 +387,7 @@ class Upkeep(_Part):
     growth: list[Growth]
     cadence_days: int | None = None
     text: str
+    advice: str = ""
 
     @property
     def lost(self) -> bool:
@@ -500,10 +513,11 @@ class Changes(_Part):
 
 
 class GlossaryEntry(_Part):
-    """One line that explains a signal."""
+    """One line that explains a signal; one that is not ``basic`` stands in the list of all signals only."""
 
     term: str
     meaning: str
+    basic: bool = True
 
 
 class Summary(_Part):

@@ -13,7 +13,7 @@ from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
 from planning_health.reports.command_line import form_values
 from planning_health.reports.decisions import Decisions
-from planning_health.reports.effects import effect_sentence, predicted_effect
+from planning_health.reports.effects import append_sentence, effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
 from planning_health.reports.model import (
     STATE_ORDER,
@@ -180,11 +180,13 @@ def _failed_steps(results: TableResults) -> list[str]:
 
 def _answered(finding: Finding, proposals: Sequence[Proposal]) -> Finding:
     """The finding with the proposal that answers it as what to do, so that both say the same."""
-    answer = next((item for item in proposals if item.runnable and finding.id in item.answers), None)
-    if answer is None:
-        return finding
-    predicted = f" Predicted: {answer.summary}." if answer.summary else ""
-    return finding.model_copy(update={"recommendation": f"Proposed: {answer.title}.{predicted}"})
+    answer = answer_to(finding, proposals)
+    return finding.model_copy(update={"recommendation": f"Proposed: {answer.title}"}) if answer else finding
+
+
+def answer_to(finding: Finding, proposals: Sequence[Proposal]) -> Proposal | None:
+    """The first proposal that can be carried out and removes a finding or makes it smaller."""
+    return next((item for item in proposals if item.runnable and finding.id in item.answers), None)
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:
@@ -311,7 +313,8 @@ def _proposals(results: TableResults, decisions: Decisions) -> list[Proposal]:
 
 def _proposal(results: TableResults, decisions: Decisions, item: Mapping[str, Any], index: int) -> Proposal:
     table = str(results.table)
-    rows, params = predicted_effect(mapping(item.get("predicted"))), mapping(item.get("params"))
+    rows = predicted_effect(mapping(item.get("predicted")), mapping(item.get("after_next_append")))
+    params = mapping(item.get("params"))
     return Proposal(
         id=text(item.get("id")) or str(index),
         action=text(item.get("action")),
@@ -325,6 +328,7 @@ def _proposal(results: TableResults, decisions: Decisions, item: Mapping[str, An
         undo=[visible_lines(command) for command in texts(item.get("undo"))],
         effect=rows,
         summary=effect_sentence(rows, measured=False),
+        caution=append_sentence(rows),
         form=visible(form_values(table, params)),
         page=maintain_path(table, text(item.get("id")) or str(index)),
         answers=texts(item.get("answers")),

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from planning_health.maintenance.next_append import MERGE_ENABLED
+from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
+from planning_health.reports.command_line import command
 from planning_health.reports.model import Action, Growth, Number, TableReport, Upkeep
 from planning_health.reports.wording import byte_size, counted, day, joined, parse_time, plain_number
 
 SHORTEST: Final = 1.0
 """Days that must have passed since the repair before its growth is told."""
+
+LAYOUT_PROPOSAL: Final = "advised_layout"
+"""Id of the proposal that sets the advised target size of manifests, and whether commits merge them."""
 
 _SECONDS: Final = 86_400
 _LONGEST: Final = 3650
@@ -25,7 +31,9 @@ class Moment:
     values: dict[str, Number | None]
 
 
-def upkeep(table: TableReport, repair: Action | None, moments: Sequence[Moment]) -> Upkeep | None:
+def upkeep(
+    table: TableReport, repair: Action | None, moments: Sequence[Moment], settings_file: str | None = None
+) -> Upkeep | None:
     """The table's growth since its last repair.
 
     A value grows evenly: the line through its state after the repair that fits the measurements since best. Half of
@@ -35,6 +43,7 @@ def upkeep(table: TableReport, repair: Action | None, moments: Sequence[Moment])
         table: the table as it is now.
         repair: its newest repair that succeeded and was not undone.
         moments: earlier measurements of the table.
+        settings_file: what commands name with ``--settings``.
 
     Returns:
         ``None`` when there was no repair, or it is too young to tell.
@@ -59,7 +68,18 @@ def upkeep(table: TableReport, repair: Action | None, moments: Sequence[Moment])
         growth=grown,
         cadence_days=None if days is None else max(1, int(days)),
         text=_text(grown, begun, now, days),
+        advice="" if days is None else _advice(table, settings_file),
     )
+
+
+def _advice(table: TableReport, settings_file: str | None) -> str:
+    """What makes a repair last: the properties by which commits merge manifests, and who predicts their effect."""
+    begin = f"How commits merge manifests decides how long a repair lasts ({TARGET_SIZE_PROPERTY}, {MERGE_ENABLED})"
+    advised = next((item for item in table.proposals if item.id == LAYOUT_PROPOSAL), None)
+    if advised is not None:
+        predicted = f", predicted: {advised.summary}" if advised.summary else ""
+        return f"{begin}: the proposal “{advised.title}” sets what is advised{predicted}."
+    return f"{begin}: {command(['advise-layout', table.table], settings_file)} predicts the effect of each choice."
 
 
 def _gains(repair: Action) -> list[tuple[str, str, str, Number, Number]]:
@@ -116,8 +136,8 @@ def _text(grown: Sequence[Growth], begun: datetime, now: datetime, days: float |
     advice = (
         f"At this pace half of what the repair gained is lost by {lost}: repair it every {cadence}."
         if begun + timedelta(days=days) > now
-        else f"Half of what the repair gained was lost by {lost}, in {cadence}: change how commits merge manifests "
-        "(planning-health advise-layout), or repair it that often."
+        else f"Half of what the repair gained was lost by {lost}, in {cadence}: change how commits merge manifests, or "
+        "repair it that often."
     )
     return f"In {passed} since the repair: {joined(told)}. {advice}"
 

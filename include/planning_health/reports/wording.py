@@ -64,6 +64,8 @@ def byte_size(value: Number) -> str:
 def percentage(value: Number) -> str:
     """A ratio as a percentage."""
     percent = value * 100
+    if 0 < abs(percent) < 0.05:
+        return "under 0.1%"
     digits = 1 if 0 < abs(percent) < 10 and not float(percent).is_integer() else 0
     return f"{percent:.{digits}f}%"
 
@@ -85,8 +87,11 @@ def quantity(value: Number | None, unit: str = "") -> str:
         return f"{plain_number(value)} {unit}"
     if unit in ("", "count", "number"):
         return plain_number(value)
-    singular = unit.removesuffix("s") if value == 1 and unit.endswith("s") else unit
-    return f"{plain_number(value)} {singular}"
+    return f"{plain_number(value)} {_singular(unit) if value == 1 else unit}"
+
+
+def _singular(unit: str) -> str:
+    return f"{unit.removesuffix('ies')}y" if unit.endswith("ies") else unit.removesuffix("s")
 
 
 def short_unit(unit: str) -> str:
