@@ -182,7 +182,7 @@ def test_the_page_states_when_which_snapshot_and_which_version(model: Report) ->
 def test_what_waits_for_a_decision_links_to_the_form_with_its_values(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
     html = render_html(build_report(run.folder, Decisions(airflow_url="https://airflow.example.com")))
-    assert '<a href="#next">Decide on it.</a>' in html
+    assert '<a class="screen-only" href="#next">Decide on it.</a>' in html
     page = "https://airflow.example.com/plugin/planning-health/planning-health/table/maintain"
     assert f'<a href="{page}?name=lake.sales.customers&amp;proposal=rewrite_manifests_spec_0">' in html
 

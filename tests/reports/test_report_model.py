@@ -272,7 +272,7 @@ def test_what_to_do_about_a_finding_is_the_proposal_that_answers_it(tmp_path: Pa
     data["proposals"][0]["answers"] = ["high_deleted_ratio"]
     run.put("proposal", sample.CUSTOMERS, data=data)
     (item,) = [item for item in build_report(run.folder).attention if item.table == str(sample.CUSTOMERS)]
-    assert item.next_step.startswith("Proposed: Rewrite the manifests of spec 0. Predicted: 42 → 6 manifests")
+    assert item.next_step.startswith("Rewrite the manifests of spec 0, as proposed. Predicted: 42 → 6 manifests")
 
 
 def test_every_rendering_lists_the_same_next_steps_with_what_to_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planning_health.reports import build_report, render_html, render_markdown
+from planning_health.reports import build_report, render_html, render_mail, render_markdown
 from planning_health.reports.model import Action, Comparison, KeyNumber, Proposal, TableReport
 from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.stages.report import report
@@ -122,8 +122,10 @@ def test_the_report_tells_it_from_what_earlier_runs_left(tmp_path: Path) -> None
     assert "half of what the repair gained" in orders.upkeep.text.lower()
     assert orders.upkeep.lost
     assert model.improvements == []
-    assert "Keeping it repaired" in render_html(model)
-    assert "## Keeping it repaired" in render_markdown(model)
+    for shown in (render_html(model), render_mail(model), render_markdown(model)):
+        overview = shown.split("Keeping it repaired")[1].split("State of each table")[0]
+        assert "alf of what the repair gained" in overview
+        assert "planning-health advise-layout lake.sales.orders" in overview
 
 
 def test_a_repair_that_was_rolled_back_is_no_repair(tmp_path: Path) -> None:

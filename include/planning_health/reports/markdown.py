@@ -74,7 +74,7 @@ def render_markdown(report: Report) -> str:
             "Keeping it repaired",
             [
                 f"- {code(t.table)}: {escape(f'{t.upkeep.text} {t.upkeep.advice}'.strip())}"
-                for t in report.tables
+                for t in report.repaired
                 if t.upkeep
             ],
         ),

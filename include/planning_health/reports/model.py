@@ -573,6 +573,11 @@ class Report(_Part):
         return self.scope != "run"
 
     @property
+    def repaired(self) -> list[TableReport]:
+        """The tables of which is known how their last repair lasts."""
+        return [table for table in self.tables if table.upkeep is not None]
+
+    @property
     def next_steps(self) -> list[tuple[TableReport, Proposal]]:
         """What to do next, in the order of the tables: every rendering lists the same."""
         return [(table, proposal) for table in self.tables for proposal in table.proposals]

@@ -181,7 +181,7 @@ def _failed_steps(results: TableResults) -> list[str]:
 def _answered(finding: Finding, proposals: Sequence[Proposal]) -> Finding:
     """The finding with the proposal that answers it as what to do, so that both say the same."""
     answer = answer_to(finding, proposals)
-    return finding.model_copy(update={"recommendation": f"Proposed: {answer.title}"}) if answer else finding
+    return finding.model_copy(update={"recommendation": f"{answer.title}, as proposed"}) if answer else finding
 
 
 def answer_to(finding: Finding, proposals: Sequence[Proposal]) -> Proposal | None:
