@@ -68,6 +68,16 @@ def test_equality_deletes_whose_range_lies_beside_the_files_do_not_apply() -> No
     assert found == {"below": [], "touching": ["eq"], "within": ["eq"], "above": []}
 
 
+@pytest.mark.parametrize("missing", ["data lower", "data upper", "delete lower", "delete upper"])
+def test_one_unknown_bound_of_the_four_leaves_the_delete_applied(missing: str) -> None:
+    for data_bounds, delete_bounds in (((1, 5), (7, 9)), ((17, 19), (7, 9))):
+        data, delete = (counts("i", 9, 0) | ranged("i", *bounds) for bounds in (data_bounds, delete_bounds))
+        side, bound = missing.split()
+        (data if side == "data" else delete)[bound] = {}
+        found = attached([File("f", (1,), **data)], equality("eq", (1,), 5, equality_ids=[OPTIONAL], **delete))
+        assert found == {"f": ["eq"]}
+
+
 @pytest.mark.parametrize(
     ("data", "delete", "applies"),
     [
@@ -127,6 +137,10 @@ def test_partition_values_of_a_dropped_column_are_null_whatever_was_written() ->
     dropped = spec((99, "identity"), (3, "identity"))
     found = attached([File("f", (b"\x01", "a"))], equality("eq", (b"\x02", "a"), 5), specs=dropped)
     assert found == {"f": ["eq"]}
+
+
+def test_a_deletion_vector_of_its_files_own_commit_applies() -> None:
+    assert attached([File("f", (1,), sequence=2)], vector("dv", "f", 2)) == {"f": ["dv"]}
 
 
 def test_indexed_delete_files_are_counted_by_kind() -> None:
