@@ -114,7 +114,13 @@ def test_packing_loses_nothing_and_overfills_only_with_single_items(
 
 
 def test_properties_set_the_options_and_bad_ones_are_named() -> None:
-    assert SplitOptions.of_properties({"read.split.target-size": "1000"}).target_size == 1000
+    assert SplitOptions.of_properties({}) == SplitOptions(128 * MIB, 10, 4 * MIB)
+    properties = {
+        "read.split.target-size": "1000",
+        "read.split.planning-lookback": "7",
+        "read.split.open-file-cost": "0",
+    }
+    assert SplitOptions.of_properties(properties) == SplitOptions(1000, 7, 0)
     with pytest.raises(InputError, match=r"read.split.planning-lookback = '0'"):
         SplitOptions.of_properties({"read.split.planning-lookback": "0"})
     with pytest.raises(InputError, match="whole number"):
