@@ -36,7 +36,7 @@ test-faults: $(STAMP) java ## Strike maintenance with faults on real tables (doc
 
 audit: $(STAMP) ## Look the pinned packages up in the vulnerability database (needs the internet)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
-	@$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
+	@$(BIN)/python -m pip_audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 lint: $(STAMP) ## Check formatting, style and types
 	@$(BIN)/ruff format --check .

@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from pydantic import ValidationError
+from tests.maintenance.pictures import picture
 
 from planning_health.envelope import Envelope
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.maintenance.lease import lease
+from planning_health.metadata import save
 from planning_health.run_folder import RunFolder, paths_below, read_bytes, results_below, run_key, write_bytes
+from planning_health.settings import SettingsDocument
+from planning_health.stages.run_record import start_run
 
 ORDERS = TableName.parse("lake.sales.`Order-Items v1.5`")
 
@@ -86,6 +91,23 @@ def test_nobody_else_sees_what_is_recorded(tmp_path: Path) -> None:
     write_bytes(str(tmp_path / "home" / "runs" / "cli" / "result.json"), b"{}")
     made = [tmp_path / "home", tmp_path / "home" / "runs", tmp_path / "home" / "runs" / "cli"]
     assert [stat.S_IMODE(folder.stat().st_mode) & 0o027 for folder in made] == [0, 0, 0]
+    assert stat.S_IMODE((made[-1] / "result.json").stat().st_mode) & 0o137 == 0
+
+
+def test_everything_below_the_home_is_closed_to_others(tmp_path: Path) -> None:
+    """What a run writes: results, recordings, the settings that it ran with, reports, a lease."""
+    home, metadata = tmp_path / "home", picture([[[1], [2]]])
+    run, table = folder(home), metadata.info.name
+    catalogs = {"lake": {"properties": {"type": "rest", "uri": "http://c"}}}
+    start_run(SettingsDocument.model_validate({"home": str(home), "catalogs": catalogs}), run)
+    save(metadata, run.metadata_url(table))
+    run.write_result("health", table=table, data={})
+    with lease(str(home), table, "run", "application"):
+        modes = {path: path.stat().st_mode for path in home.rglob("*")}
+    assert {path.suffix for path, mode in modes.items() if stat.S_ISREG(mode)} == {".json", ".parquet"}
+    assert home / "locks" / f"{table.dotted}.json" in modes
+    open_to_others = [path for path, mode in modes.items() if mode & (0o027 if stat.S_ISDIR(mode) else 0o137)]
+    assert open_to_others == []
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ from planning_health.redaction import first_line, redact
 
 CLI_DAG_ID: Final = "cli"
 FOLDER_MODE: Final = 0o750
+FILE_MODE: Final = 0o640
+"""Others than owner and group see nothing: what is recorded holds bounds of columns, which are values of the tables."""
 
 
 def run_key(run_id: str) -> str:
@@ -46,9 +48,10 @@ def write_bytes(url: str, content: bytes) -> None:
             filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
             filesystem.pipe_file(path, content)  # object stores publish a put as a whole
             return
-        _make_folder(Path(path).parent)
+        make_folder(Path(path).parent)
         temporary = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
         try:
+            Path(temporary).touch(FILE_MODE, exist_ok=False)
             filesystem.pipe_file(temporary, content)
             filesystem.mv(temporary, path)
         except OSError:
@@ -61,13 +64,10 @@ def write_bytes(url: str, content: bytes) -> None:
         raise InputError(f"{url} cannot be written: {first_line(error)}") from error
 
 
-def _make_folder(folder: Path) -> None:
-    """Makes a folder and those above it that are missing; others than owner and group see nothing of them.
-
-    What is recorded there holds bounds of columns: values of the tables.
-    """
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it that are missing; others than owner and group see nothing of them."""
     if not folder.is_dir():
-        _make_folder(folder.parent)
+        make_folder(folder.parent)
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 

@@ -122,6 +122,10 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
             {"catalogs": {"lake": {"properties": {"type": "rest"}, "secrets": {"token": {}}}}},
             "either env or airflow_connection",
         ),
+        *(
+            ({"catalogs": {name: {"properties": {"type": "rest"}}}}, f"catalogs: .*{re.escape(repr(name))}.*letters")
+            for name in ("lake.uri", "", "la`ke", "${env:HOME}", "a b", "<b>", "x=y", "lake\n.uri")
+        ),
     ],
 )
 def test_a_bad_setting_is_named_with_what_was_expected(tmp_path: Path, change: dict[str, Any], message: str) -> None:

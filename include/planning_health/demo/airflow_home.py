@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from planning_health.errors import InputError, WorkFailedError
+from planning_health.run_folder import make_folder
 from planning_health.settings import SettingsDocument
 from planning_health.settings.load import DEMO_SETTINGS, HOME_VARIABLE, SETTINGS_VARIABLE
 
@@ -77,7 +78,7 @@ def prepare_airflow_home(settings: SettingsDocument, *, master: str = "local[*]"
     if not (_REPOSITORY / "dags").is_dir():
         raise InputError(f"the Dags are not at {_REPOSITORY / 'dags'}: install from a clone (`pip install -e`)")
     folder = Path(settings.home) / "airflow"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     home = AirflowHome(folder, os.environ | airflow_environment(settings, folder, master))
     _make_password(folder)
     ready = folder / f"ready-{airflow_version}-{settings.maintenance.pool}"

@@ -24,6 +24,7 @@ from planning_health.catalogs.java import require_java
 from planning_health.demo.airflow_home import LOGIN, AirflowHome, prepare_airflow_home
 from planning_health.demo.run import build_lake_once
 from planning_health.errors import WorkFailedError
+from planning_health.run_folder import make_folder
 from planning_health.settings import load_settings
 from planning_health.settings.load import DEMO_SETTINGS, settings_path
 
@@ -56,7 +57,7 @@ def serve(console: Console) -> None:
     port = _free_port()
     processes: list[subprocess.Popen[bytes]] = []
     log = airflow.folder / "logs" / "server.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     for ending in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
         signal.signal(ending, signal.default_int_handler)
     try:

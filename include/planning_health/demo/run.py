@@ -23,6 +23,7 @@ from planning_health.demo.lake import LAKE_VERSION
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.reports import Report, read_report, terminal_predictions, terminal_summary
+from planning_health.run_folder import make_folder
 from planning_health.settings import SettingsDocument, load_settings
 from planning_health.settings.load import settings_path
 
@@ -98,7 +99,7 @@ def build_lake_once(settings: SettingsDocument, console: Console) -> None:
     if built.exists():
         return
     log = built.with_name("build.log")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     command = [sys.executable, "-m", "planning_health.demo", "lake"]
     with _stage(console, "Building the demonstration lake") as line, log.open("w", encoding="utf-8") as file:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True) as process:  # noqa: S603
@@ -134,7 +135,7 @@ def run_dag(
         WorkFailedError: when the run failed, with the reason and where its log lies.
     """
     log = airflow.folder / "logs" / f"demo-{dag_id}-{time.strftime('%Y%m%dT%H%M%S')}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     command = airflow.command("dags", "test", dag_id, *(("--conf", json.dumps(form)) if form else ()))
     with _stage(console, title) as line, log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(  # noqa: S603

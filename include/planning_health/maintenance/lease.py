@@ -28,7 +28,7 @@ import fsspec
 
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.run_folder import read_bytes, write_bytes
+from planning_health.run_folder import FILE_MODE, make_folder, read_bytes, write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def _exclusive(url: str) -> Iterator[None]:
         yield
         return
     folder = posixpath.dirname(path)
-    filesystem.makedirs(folder, exist_ok=True)
+    make_folder(Path(folder))
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network filesystems cannot lock a folder: link and rename remain
@@ -123,11 +123,12 @@ def _is_local(filesystem: Any) -> bool:
 def _create(url: str, content: bytes) -> bool:
     """Makes the lease unless there is one; it is there as a whole or not at all."""
     filesystem, path = fsspec.url_to_fs(url)
-    filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
     try:
         if _is_local(filesystem):
+            make_folder(Path(path).parent)
             _link(path, content)
         else:
+            filesystem.makedirs(posixpath.dirname(path), exist_ok=True)
             filesystem.pipe_file(path, content, mode="create")
     except FileExistsError:
         return False
@@ -137,6 +138,7 @@ def _create(url: str, content: bytes) -> bool:
 def _link(path: str, content: bytes) -> None:
     temporary = Path(f"{path}.{uuid.uuid4().hex}.tmp")
     try:
+        temporary.touch(FILE_MODE, exist_ok=False)
         temporary.write_bytes(content)
         os.link(temporary, path)
     except OSError as error:

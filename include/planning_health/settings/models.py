@@ -44,6 +44,9 @@ _SECRET_IN_ADDRESS: Final = re.compile(
 )
 
 
+_CATALOG_NAME: Final = re.compile(r"\w[\w-]*")
+
+
 def _no_switch(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("expected a number")
@@ -383,6 +386,14 @@ class SettingsDocument(_Model):
             raise ValueError("expected one folder or URL, not several chained by '::'")
         return home
 
+    @field_validator("catalogs")
+    @classmethod
+    def _catalog_names_are_keys(cls, catalogs: dict[str, CatalogDefinition]) -> dict[str, CatalogDefinition]:
+        for name in catalogs:
+            if not _CATALOG_NAME.fullmatch(name):  # it is part of the keys of Spark's configuration
+                raise ValueError(f"catalog name {name!r}: expected letters, digits, '_' and '-'")
+        return catalogs
+
     @model_validator(mode="after")
     def _history_catalog_is_defined(self) -> SettingsDocument:
         if self.history and self.history.catalog not in self.catalogs:
@@ -396,6 +407,11 @@ class SettingsDocument(_Model):
     def includes(self, table: TableName) -> bool:
         """Whether the table is measured: a rule matches, does not exclude it, and it is not the history itself."""
         return self.left_out(table) is None
+
+    def tolerates_failure(self, table: TableName) -> bool:
+        """Whether the table's rule lets it fail without failing the run."""
+        rule = self.rule_for(table)
+        return rule is not None and rule.tolerate_failure
 
     def left_out(self, table: TableName) -> str | None:
         """Why the table is not measured; ``None`` when it is."""
