@@ -4,15 +4,20 @@ Measures every Iceberg table that the settings include, says which manifests slo
 repairs with their predicted effect, and writes the weekly report (`reports/latest/` in the home folder). It reads the
 tables and changes none; the only table it writes is the history.
 
-**Steps.** `discover` lists the tables (of a scheduled run those that are due; those that an event of the asset
-`planning_health_request` names; else all) · `measure` records their planning metadata in one Spark application ·
-`validate` checks the recording with Great Expectations · for each table, named by it: `diagnose`, `simulate_planning`,
-`simulate_assignment`, `simulate_plan_tasks`, `propose` · `append_history` · `report` · `notify` tells people of it ·
-`prune` removes runs beyond the retention · `conclude`.
+**Steps.**
 
-**When it fails.** `conclude` is the task to read: it names each table or step that failed, with the reason. One failing
-table never stops the others, and the report shows it with its reason.
+- `discover` lists the tables: of a scheduled run those that are due, those that an event of the asset
+  `planning_health_request` names, else all.
+- `measure` records their planning metadata in one Spark application, and `validate` checks the recording with Great
+  Expectations.
+- For each table, named by it: `diagnose`, `simulate_planning`, `simulate_assignment`, `simulate_plan_tasks`, `propose`.
+- `append_history` adds the numbers to the history, and `report` writes the report.
+- `notify` tells people of it, `prune` removes runs beyond the retention, and `conclude` ends the run as it went.
 
+**When it fails.**
+
+- `conclude` is the task to read: it names each table or step that failed, with the reason. One failing table never
+  stops the others, and the report shows it with its reason.
 - *`discover` failed*: a catalog cannot be reached, or the settings are wrong. The message names the catalog or the key.
 - *`measure` failed*: Spark could not start (connection, Java, packages), or no table could be measured. Spark's log is
   in the task's log. Clear the task: measuring again is safe.

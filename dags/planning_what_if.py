@@ -4,9 +4,13 @@ Simulates how queries on one table plan, how workers share the work, and how a p
 predicates and workers of your choice; and what the queries would read with rewritten manifests, fewer statistics or
 another partition spec. It reads the table's metadata and changes nothing.
 
-**Steps.** `read_form` validates the form · `measure` records the table's planning metadata (Spark) ·
-`simulate_planning`, `simulate_assignment`, `simulate_plan_tasks`, `what_if` · `report` · `conclude`. Each
-simulation's headline numbers are its XCom; `path` in it is the full result below the home folder.
+**Steps.**
+
+- `read_form` validates the form.
+- `measure` records the table's planning metadata (Spark).
+- `simulate_planning`, `simulate_assignment`, `simulate_plan_tasks` and `what_if` answer; each one's headline numbers
+  are its XCom, and `path` in it is the full result below the home folder.
+- `report` shows the answers, and `conclude` ends the run as it went.
 
 **When it fails.**
 
@@ -117,13 +121,19 @@ def conclude() -> Result:
             "One `column = mode` a line: `none`, `counts`, `truncate(16)` or `full`.",
         ),
         "workers": Param(
-            SETTINGS.assignment.workers, type="integer", minimum=1, title="Workers", section="Work assignment"
+            SETTINGS.assignment.workers,
+            type="integer",
+            minimum=1,
+            title="Workers",
+            description_md="Executors that share the files of a scan.",
+            section="Work assignment",
         ),
         "partitions_per_task": Param(
             SETTINGS.assignment.partitions_per_task,
             type="integer",
             minimum=1,
             title="Partitions per task",
+            description_md="Parts of a task that are read side by side; *dealt out in turn* fills each of them.",
             section="Work assignment",
         ),
         "tasks": Param(
@@ -138,7 +148,9 @@ def conclude() -> Result:
             SETTINGS.assignment.strategy,
             type="string",
             enum=["default", "greedy"],
+            values_display={"default": "Dealt out in turn (default)", "greedy": "Largest files first (greedy)"},
             title="Strategy",
+            description_md="How files become the tasks' work. The report compares both; this one is the headline.",
             section="Work assignment",
         ),
         "batch_size": Param(
@@ -146,10 +158,16 @@ def conclude() -> Result:
             type="integer",
             minimum=0,
             title="Tasks per plan task (batch size)",
+            description_md="Files that a planning server hands out with one response. 0: all of them.",
             section="Planning server",
         ),
         "replicas": Param(
-            SETTINGS.plan_tasks.replicas, type="integer", minimum=1, title="Replicas", section="Planning server"
+            SETTINGS.plan_tasks.replicas,
+            type="integer",
+            minimum=1,
+            title="Replicas",
+            description_md="Processes of the planning server; a client's next request can reach another one.",
+            section="Planning server",
         ),
     },
 )

@@ -3,12 +3,19 @@
 Sets table properties, rewrites manifests and trims their column statistics so that queries plan faster, with the
 effect predicted before and verified after. A **dry run** (the default) shows the exact changes and stops.
 
-**Steps.** `read_form` validates the form · `propose` measures the table and predicts the effect (Spark) · `diagnose`
-says what slows planning down now · `describe` puts the proposal into words · `decide` goes on to `approve` (a person,
-under *Required actions*), straight to `act` (approval switched off, or the change is within the settings'
-`maintenance.auto_approve`), or to the report (dry run, or nothing to improve) · `act` guards, sets properties, rewrites
-or trims, verifies and measures again (Spark; one table at a time, by its pool) · `refuse` notes that the proposal was
-not approved · `report` shows before and after · `conclude`.
+*Planning* in the navigation has this form for each table: filled in from its proposals, with its columns to choose.
+
+**Steps.**
+
+- `read_form` validates the form.
+- `propose` measures the table and predicts the effect (Spark); `diagnose` says what slows planning down now, and
+  `describe` puts the proposal into words.
+- `decide` goes on to `approve` (a person, under *Required actions*), straight to `act` (approval switched off, or the
+  change is within the settings' `maintenance.auto_approve`), or to the report (dry run, or nothing to improve).
+- `act` guards, sets properties, rewrites or trims, verifies and measures again (Spark; one table at a time, by its
+  pool).
+- `refuse` notes that the proposal was not approved.
+- `report` shows before and after, and `conclude` ends the run as it went.
 
 **When it fails.**
 

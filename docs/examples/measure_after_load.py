@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from airflow.sdk import Asset, Metadata, dag, task
 
-LOADED = Asset(name="planning_health_request", uri="planning-health://request")
+LOADED = Asset(name="planning_health_request", uri="planning-health://request", group="planning-health")
 
 
 @task(outlets=[LOADED])

@@ -88,10 +88,11 @@ def test_its_schedule_is_as_listed(dag: DAG) -> None:
     assert dag.timetable.can_be_scheduled is (schedule is not None)
 
 
-def test_every_field_of_a_form_has_a_title_and_all_but_the_table_a_valid_default(dag: DAG) -> None:
+def test_every_field_of_a_form_has_a_title_and_help_and_all_but_the_table_a_valid_default(dag: DAG) -> None:
     for name in dag.params:
         param = dag.params.get_param(name)
         assert param.schema.get("title"), name
+        assert param.schema.get("description_md"), name
         if name != "table":
             param.resolve()
 

@@ -205,5 +205,5 @@ def test_dags_tell_of_failures_and_of_late_runs_only_where_somebody_is_to_be_tol
     )
     late, failed = sent(tmp_path)
     assert late["title"] == "planning_health_weekly is late"
-    assert "not done by 2026-11-30T14:00:00" in late["text"]
+    assert "not done by Mon 30 Nov 2026, 14:00 UTC" in late["text"]
     assert (failed["title"], failed["text"].splitlines()[1]) == ("table_maintenance failed", "timed out")
