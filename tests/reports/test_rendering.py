@@ -327,6 +327,20 @@ def test_a_single_run_gets_a_report_of_its_own_without_the_overview(tmp_path: Pa
     assert "What needs attention first" not in markdown
 
 
+def test_what_a_run_has_carried_out_waits_for_no_decision(tmp_path: Path) -> None:
+    run = sample.repair(tmp_path)
+    run.measured(sample.ORDERS, 41, 42, 1512)
+    run.put("proposal", sample.ORDERS, data=sample.proposal(sample.ORDERS))
+    model = build_report(run.folder)
+    markdown = render_markdown(model)
+    assert "Rewrite the manifests of spec 0. Predicted: 42 → 6 manifests" in markdown
+    for shown in (markdown, render_mail(model)):
+        assert "waits for a decision" not in shown
+        assert "planning-health maintain" not in shown
+    asked = render_markdown(build_report(sample.dry_run(tmp_path).folder))
+    assert "waits for a decision" in asked
+
+
 def test_a_what_if_run_shows_what_each_query_would_read(tmp_path: Path) -> None:
     run = sample.Sample(tmp_path, "planning_what_if", "manual__1", "2026-11-30T07:00:00.000+00:00")
     run.measured(sample.ORDERS, 41, 42, 1512)

@@ -275,6 +275,16 @@ def test_what_to_do_about_a_finding_is_the_proposal_that_answers_it(tmp_path: Pa
     assert item.next_step.startswith("Rewrite the manifests of spec 0, as proposed. Predicted: 42 → 6 manifests")
 
 
+def test_heavy_statistics_without_a_known_query_name_the_command_that_advises(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    heavy = sample.WIDE_FINDING | {"id": "heavy_statistics", "recommendation": "Keep the statistics of columns."}
+    rows = [sample.manifest(0, sample.FIRST_DAY, sample.FIRST_DAY + 9)]
+    run.put("health", sample.TOTALS, data=sample.health_of(rows, state="critical", findings=[heavy]))
+    (finding,) = table(build_report(run.folder, Decisions(settings_file="/s.yaml")), sample.TOTALS).findings
+    assert finding.recommendation.startswith("Keep the statistics of columns. Which columns these are, ")
+    assert "planning-health advise-metrics lake.sales.daily_totals --settings /s.yaml" in finding.recommendation
+
+
 def test_every_rendering_lists_the_same_next_steps_with_what_to_run(tmp_path: Path) -> None:
     run = sample.this_week(tmp_path)
     data = sample.proposal(sample.CUSTOMERS)

@@ -204,7 +204,7 @@ def _alternatives(table: TableReport) -> list[str]:
 
 def _next_steps(report: Report) -> list[str]:
     """What waits for a decision and what is recommended, as on the page, with what to run or where to click."""
-    lines = [escape(how_to_decide(report)), ""] if report.summary.proposals else []
+    lines = [escape(how_to_decide(report)), ""] if report.summary.proposals and not report.is_decided else []
     for table, proposal in report.next_steps:
         predicted = f" Predicted: {escape(sentence(proposal.summary))}" if proposal.summary else ""
         notes = "".join(f" {escape(sentence(note))}" for note in (proposal.caution, proposal.approval) if note)
@@ -215,6 +215,8 @@ def _next_steps(report: Report) -> list[str]:
 
 
 def _how(report: Report, proposal: Proposal) -> str:
+    if report.is_decided:
+        return ""
     if not proposal.runnable:
         return f" Recommended, and left to you to run: {', '.join(map(code, proposal.commands))}"
     link = f" [Open the form]({in_airflow(report.airflow_url, proposal.page)})" if report.airflow_url else ""

@@ -573,6 +573,11 @@ class Report(_Part):
         return self.scope != "run"
 
     @property
+    def is_decided(self) -> bool:
+        """Whether this is the report of a run that has acted: what it proposed waits for nobody any more."""
+        return self.scope == "run" and bool(self.actions)
+
+    @property
     def repaired(self) -> list[TableReport]:
         """The tables of which is known how their last repair lasts."""
         return [table for table in self.tables if table.upkeep is not None]

@@ -11,7 +11,7 @@ from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
-from planning_health.reports.command_line import form_values
+from planning_health.reports.command_line import command, form_values
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.effects import append_sentence, effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
@@ -34,7 +34,15 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import level, mapping, mappings, number, text, texts, whole
 from planning_health.reports.simulations import simulations
-from planning_health.reports.wording import anchor, counted, plain_number, quantity, visible, visible_lines
+from planning_health.reports.wording import (
+    anchor,
+    counted,
+    plain_number,
+    quantity,
+    sentence,
+    visible,
+    visible_lines,
+)
 from planning_health.run_folder import RunFolder
 
 TABLE_KINDS: Final = (
@@ -49,6 +57,9 @@ TABLE_KINDS: Final = (
 )
 QUICK_DEPTH: Final = 2.0
 """Manifests opened for one value, up to which a table is called quick to plan."""
+
+HEAVY_STATISTICS: Final = "heavy_statistics"
+"""Rule of the findings on columns whose statistics no query uses."""
 
 _KIND_NAMES: Final = {
     "health": "diagnosis",
@@ -114,8 +125,9 @@ def table_report(
     measurement = results.files.get("measurement")
     reason = _failure_reason(measurement, measure_reason)
     health = results.data("health")
-    proposals = _proposals(results, decisions or Decisions())
-    findings = [_answered(_finding(item), proposals) for item in mappings(health.get("findings"))]
+    decisions = decisions or Decisions()
+    proposals = _proposals(results, decisions)
+    findings = [_answered(_finding(item), proposals, name, decisions) for item in mappings(health.get("findings"))]
     findings.sort(key=lambda finding: _LEVEL_ORDER[finding.level])
     state: State = "failed" if reason else level(health.get("state")) if health else "not_measured"
     numbers = _numbers(results)
@@ -178,10 +190,19 @@ def _failed_steps(results: TableResults) -> list[str]:
     ]
 
 
-def _answered(finding: Finding, proposals: Sequence[Proposal]) -> Finding:
-    """The finding with the proposal that answers it as what to do, so that both say the same."""
-    answer = answer_to(finding, proposals)
-    return finding.model_copy(update={"recommendation": f"{answer.title}, as proposed"}) if answer else finding
+def _answered(finding: Finding, proposals: Sequence[Proposal], table: str, decisions: Decisions) -> Finding:
+    """The finding with the proposal that answers it as what to do, so that both say the same.
+
+    Without a known query nothing can be proposed about statistics: then the command that advises is named.
+    """
+    if answer := answer_to(finding, proposals):
+        return finding.model_copy(update={"recommendation": f"{answer.title}, as proposed"})
+    if finding.id.startswith(HEAVY_STATISTICS):
+        advise = visible(command(["advise-metrics", table], decisions.settings_file))
+        told = f"{sentence(finding.recommendation)} Which columns these are, {advise} tells from the table's queries: "
+        told += "list them in the settings, or add --event-log with Spark's event logs."
+        return finding.model_copy(update={"recommendation": told})
+    return finding
 
 
 def answer_to(finding: Finding, proposals: Sequence[Proposal]) -> Proposal | None:

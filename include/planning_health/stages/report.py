@@ -8,7 +8,7 @@ from typing import Final
 from planning_health.envelope import Envelope
 from planning_health.pages.links import in_airflow, run_report_path
 from planning_health.reports import Report, build_report, read_report, render_html, render_mail, render_markdown
-from planning_health.reports.build import REPORT
+from planning_health.reports.build import REPORT, SINGLE_RUNS
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.trend import remember
 from planning_health.reports.wording import parse_time
@@ -45,7 +45,7 @@ def report(
         The envelope with the headline numbers. The result's data names the folders, relative to ``home``; the model
         itself is ``report/report.json``.
     """
-    asking = None if run_folder.dag_id == CLI_DAG_ID else settings.maintenance
+    asking = None if run_folder.dag_id in (CLI_DAG_ID, *SINGLE_RUNS) else settings.maintenance
     model = build_report(run_folder, Decisions(airflow_url, settings_file, asking), chosen=chosen)
     files = {
         "index.html": render_html(model).encode(),
