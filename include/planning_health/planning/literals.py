@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import struct
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -48,6 +49,10 @@ MICROS_PER_DAY = 86_400_000_000
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 FLOAT_MAX = float(np.finfo(np.float32).max)
+MOST_DECIMAL_DIGITS = 1000
+"""Columns hold 38; a text such as ``1e999999999`` would fill the memory as soon as it is compared."""
+
+_DECIMAL_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Kind(StrEnum):
@@ -165,15 +170,13 @@ def _scaled(value: Decimal, target: DecimalType) -> Literal:
 
 
 def _quantize(value: Decimal, scale: int) -> Decimal:
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 - infinities never reach this point
-    unscaled = int("".join(map(str, digits)) or "0")
-    shift = exponent + scale
-    if shift >= 0:
-        unscaled *= 10**shift
-    else:
-        unscaled = int((Decimal(unscaled).scaleb(shift)).to_integral_value(ROUND_HALF_UP))
-    return decimal_of(-unscaled if sign else unscaled, scale)
+    """Round half up, away from zero."""
+    unscaled, own_scale = unscaled_of(value)
+    if own_scale <= scale:
+        return decimal_of(unscaled * 10 ** (scale - own_scale), scale)
+    unit = 10 ** (own_scale - scale)
+    magnitude = (2 * abs(unscaled) + unit) // (2 * unit)
+    return decimal_of(-magnitude if unscaled < 0 else magnitude, scale)
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
@@ -250,6 +253,8 @@ def _from_fraction(lit: Literal, target: IcebergType) -> Literal | OutOfRange | 
         case DoubleType():
             return Literal(Kind.DOUBLE, value)
         case DecimalType():
+            if not math.isfinite(value):
+                raise InputError(f"{value} is not a valid {target}")
             return _scaled(Decimal(repr(value)), target)
     return None
 
@@ -278,7 +283,7 @@ def _from_text(lit: Literal, target: IcebergType) -> Literal | None:
             try:
                 return Literal(kind, parse(text))
             except (ValueError, InvalidOperation) as error:
-                raise InputError(f"{text!r} is not a valid {target}") from error
+                raise InputError(f"{text[:60]!r} is not a valid {target}") from error
     if isinstance(target, FixedType | BinaryType):
         return _from_hex(text, target)
     return None
@@ -292,6 +297,17 @@ def _from_hex(text: str, target: IcebergType) -> Literal | None:
     return _from_bytes(Literal(Kind.BINARY, raw), target)
 
 
+def _decimal_of_text(text: str) -> Decimal:
+    """Read a number as ``BigDecimal`` does, its scale as it is written; one of absurd length is refused."""
+    if not _DECIMAL_TEXT.fullmatch(text):
+        raise ValueError("not a decimal number")
+    value = Decimal(text)
+    _, digits, exponent = value.as_tuple()
+    if max(len(digits), abs(int(exponent))) > MOST_DECIMAL_DIGITS:
+        raise ValueError(f"more than {MOST_DECIMAL_DIGITS} digits")
+    return value
+
+
 _TEXT_PARSERS: tuple[tuple[type, Kind, Callable[[str], Any]], ...] = (
     (StringType, Kind.STRING, str),
     (DateType, Kind.DATE, iceberg_datetime.date_str_to_days),
@@ -301,7 +317,7 @@ _TEXT_PARSERS: tuple[tuple[type, Kind, Callable[[str], Any]], ...] = (
     (TimestampNanoType, Kind.TIMESTAMP_NS, iceberg_datetime.timestamp_to_nanos),
     (TimestamptzNanoType, Kind.TIMESTAMPTZ_NS, iceberg_datetime.timestamptz_to_nanos),
     (UUIDType, Kind.UUID, UUID),
-    (DecimalType, Kind.DECIMAL, Decimal),
+    (DecimalType, Kind.DECIMAL, _decimal_of_text),
 )
 
 
