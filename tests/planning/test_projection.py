@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType, TimestampType
+from pyiceberg.types import DateType, DecimalType, IntegerType, LongType, NestedField, StringType, TimestampType
 from tests.planning.pictures import spec
 
 from planning_health.planning.expressions import BoundPredicate, Expression, Operation, bind, not_, predicate
@@ -18,6 +19,7 @@ SCHEMA = Schema(
     NestedField(3, "s", StringType()),
     NestedField(4, "d", DateType()),
     NestedField(5, "ts", TimestampType()),
+    NestedField(6, "dec", DecimalType(9, 2)),
 )
 
 
@@ -99,6 +101,7 @@ def test_sets_of_times_hold_the_successors_of_those_before_1970(op: Operation) -
     strict = op is Operation.NOT_IN
     assert literals(4, "year", op, "1971-01-01", "1968-01-01", strict=strict) == {1, -2, -1}
     assert literals(4, "year", op, "1971-01-01", "1972-01-01", strict=strict) == {1, 2}
+    assert literals(4, "year", op, "1969-01-01", "1970-01-01", strict=strict) == {-1, 0}
     other_way = projected(4, "year", op, "1971-01-01", "1968-01-01", strict=not strict)
     assert other_way == ("true" if strict else "false")
 
@@ -125,10 +128,43 @@ def test_comparisons_with_a_value_at_the_edge_of_a_truncated_range(op: Operation
     assert projected(1, "truncate[10]", op, 20, strict=True) == strict
 
 
-def test_the_last_value_of_a_truncated_range_lets_the_strict_range_include_it() -> None:
-    assert projected(1, "truncate[10]", Operation.LT_EQ, 19, strict=True) == "p0 < 20"
-    assert projected(1, "truncate[10]", Operation.LT_EQ, 18, strict=True) == "p0 < 10"
-    assert projected(1, "truncate[10]", Operation.GT, 19) == "p0 >= 20"
+@pytest.mark.parametrize(
+    ("op", "value", "inclusive", "strict"),
+    [
+        (Operation.LT, 19, "p0 <= 10", "p0 < 10"),
+        (Operation.LT, 21, "p0 <= 20", "p0 < 20"),
+        (Operation.LT_EQ, 18, "p0 <= 10", "p0 < 10"),
+        (Operation.LT_EQ, 19, "p0 <= 10", "p0 < 20"),  # the whole range is at most 19
+        (Operation.GT, 18, "p0 >= 10", "p0 > 10"),
+        (Operation.GT, 19, "p0 >= 20", "p0 > 10"),
+        (Operation.GT_EQ, 21, "p0 >= 20", "p0 > 20"),
+    ],
+)
+def test_comparisons_with_a_value_beside_the_edge_of_a_truncated_range(
+    op: Operation, value: int, inclusive: str, strict: str
+) -> None:
+    assert projected(1, "truncate[10]", op, value) == inclusive
+    assert projected(1, "truncate[10]", op, value, strict=True) == strict
+
+
+def test_the_next_value_of_a_decimal_is_one_unit_of_its_scale_away() -> None:
+    assert projected(6, "truncate[50]", Operation.LT, Decimal("10.50")) == "p0 <= 10.00"
+    assert projected(6, "truncate[50]", Operation.GT, Decimal("10.49")) == "p0 >= 10.50"
+    assert projected(6, "truncate[50]", Operation.GT_EQ, Decimal("10.50"), strict=True) == "p0 > 10.00"
+
+
+def test_text_has_no_next_value() -> None:
+    assert projected(3, "truncate[3]", Operation.LT, "abcd") == 'p0 <= "abc"'
+    assert projected(3, "truncate[3]", Operation.GT, "abcd") == 'p0 >= "abc"'
+    assert projected(3, "truncate[3]", Operation.EQ, "abcd") == 'p0 = "abc"'
+    assert projected(3, "truncate[3]", Operation.LT_EQ, "abcd", strict=True) == 'p0 < "abc"'
+
+
+def test_sets_are_truncated_value_by_value() -> None:
+    assert literals(1, "truncate[10]", Operation.IN, 5, 25) == {0, 20}
+    assert literals(1, "truncate[10]", Operation.NOT_IN, 5, 25, strict=True) == {0, 20}
+    assert projected(1, "truncate[10]", Operation.IN, 5, 25, strict=True) == "false"
+    assert projected(1, "truncate[10]", Operation.NOT_IN, 5, 25) == "true"
 
 
 def test_the_least_int_steps_around_to_the_greatest_as_in_java() -> None:

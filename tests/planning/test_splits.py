@@ -52,6 +52,8 @@ def test_offsets_are_judged_file_by_file() -> None:
     assert splits.file.tolist() == [0, 0, 1, 1, 1, 2, 2]
     assert splits.offset.tolist() == [4, 100, 0, 128, 256, 4, 200]
     assert splits.length.tolist() == [96, 200, 128, 128, 44, 196, 100]
+    beyond_its_end = split([300, 300], ["PARQUET"] * 2, [[4, 300], [4, 100]], 400)
+    assert beyond_its_end.offset.tolist() == [0, 4, 100]
 
 
 def test_a_format_that_cannot_be_split_stays_whole() -> None:
@@ -84,6 +86,7 @@ def test_pieces_that_do_not_follow_each_other_in_one_file_are_not_merged() -> No
     none = np.zeros(2, dtype=np.int64)
     apart = split([220], ["ORC"], [[0, 60, 160, 200]], 100)  # 60, 100, 40 and 20 bytes: the third joins the first
     tasks = combine(apart, none, none, SplitOptions(100, 10, 1))
+    assert len(tasks) == 3
     assert [[(piece.offset, piece.length) for piece in task] for task in tasks] == [
         [(0, 60), (160, 40)],
         [(60, 100)],
