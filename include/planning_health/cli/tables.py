@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from planning_health.catalogs import discover_tables
 from planning_health.catalogs.existence import check_existence
 from planning_health.cli.app import FindingsError, app
+from planning_health.cli.diagnose import show_diagnosis
 from planning_health.cli.options import (
     AsJson,
     Ref,
@@ -20,7 +21,7 @@ from planning_health.cli.options import (
     new_run_folder,
     optional_spark,
 )
-from planning_health.cli.output import console, errors, level, plain, print_json, print_table, say, working
+from planning_health.cli.output import errors, print_json, print_table, say, working
 from planning_health.cli.scans import read_table
 from planning_health.envelope import ResultFile
 from planning_health.errors import InputError, WorkFailedError
@@ -68,10 +69,9 @@ def measure(
                 say(f"{result.table}: {result.reason}", to=errors)
         say(f"recorded in {folder.url}")
     refuse_bad_input(measured)
-    if failed := [result.table for result in results if result.status != "ok"]:
-        raise WorkFailedError(
-            f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(map(str, failed))}"
-        )
+    unmeasured = [name for name, result in zip(names, results, strict=True) if result.status != "ok"]
+    if failed := [str(name) for name in unmeasured if not document.tolerates_failure(name)]:
+        raise WorkFailedError(f"{len(failed)} of {len(results)} tables could not be measured: {', '.join(failed)}")
 
 
 @app.command("diagnose", rich_help_panel="Measure")
@@ -94,7 +94,7 @@ def diagnose(
     if as_json:
         print_json({"table": str(name), "snapshot_id": metadata.info.snapshot_id, **found})
     else:
-        _show(name, metadata.info.snapshot_id, found)
+        show_diagnosis(metadata.info, found, thresholds)
     if fail_on and any(LEVELS.index(item["level"]) >= LEVELS.index(fail_on) for item in found["findings"]):
         raise FindingsError(f"{name} has findings at or above {fail_on}")
 
@@ -123,35 +123,3 @@ def refuse_bad_input(measured: Iterable[ResultFile]) -> None:
     """
     if bad := [str(result.reason) for result in measured if (result.data or {}).get("bad_input")]:
         raise InputError("; ".join(bad))
-
-
-def _show(name: TableName, snapshot_id: int | None, found: dict[str, Any]) -> None:
-    snapshot = "no snapshot" if snapshot_id is None else f"snapshot {snapshot_id}"
-    console.print(f"{plain(name)}: {level(found['state'])}, {snapshot}", highlight=False)
-    for finding in found["findings"]:
-        console.print(f"\n{level(finding['level'])} [bold]{plain(finding['title'])}[/]", highlight=False)
-        say(finding["explanation"], wrap=True)
-        say(f"→ {finding['recommendation']}", wrap=True)
-    if not found["manifests"]:
-        say("The table is empty: there is nothing to plan.")
-        return
-    table_signals = [item for item in found["signals"] if item["scope"] == "table"]
-    print_table(
-        ["signal", "value", "unit", "level"],
-        [(item["signal"], item["value"], item["unit"], item["level"]) for item in table_signals],
-        title="\nSignals of the table",
-    )
-    print_table(
-        ["spec", "partition field", "mean", "p95", "worst", "clustering"],
-        [
-            (
-                item["spec_id"],
-                f"{item['field']} ({item['transform']})",
-                *(item[key] for key in ("mean", "p95", "worst", "clustering_ratio")),
-            )
-            for item in found["overlap"]
-        ],
-        title="\nOverlap depth: manifests that an equality lookup opens",
-    )
-    for step in found["steps"]:
-        say(f"{step['step']}. {step['title']}: {step['level']}", wrap=True)
