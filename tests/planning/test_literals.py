@@ -112,6 +112,11 @@ def test_text_that_is_no_decimal_number_of_a_sane_length_is_named(text: str) -> 
         convert(literal(text), DECIMAL)
 
 
+def test_half_of_a_surrogate_pair_is_no_text() -> None:
+    with pytest.raises(InputError, match=r"'\\udc00' is not a valid string"):
+        convert(literal("\udc00"), StringType())
+
+
 @pytest.mark.parametrize("value", [float("inf"), float("-inf")])
 def test_infinity_is_no_decimal(value: float) -> None:
     with pytest.raises(InputError, match=r"inf is not a valid decimal\(9, 2\)"):

@@ -297,6 +297,12 @@ def _from_hex(text: str, target: IcebergType) -> Literal | None:
     return _from_bytes(Literal(Kind.BINARY, raw), target)
 
 
+def _unicode(text: str) -> str:
+    """Refuse halves of surrogate pairs, which JSON and a command line can carry and UTF-8 cannot."""
+    text.encode()
+    return text
+
+
 def _decimal_of_text(text: str) -> Decimal:
     """Read a number as ``BigDecimal`` does, its scale as it is written; one of absurd length is refused."""
     if not _DECIMAL_TEXT.fullmatch(text):
@@ -309,7 +315,7 @@ def _decimal_of_text(text: str) -> Decimal:
 
 
 _TEXT_PARSERS: tuple[tuple[type, Kind, Callable[[str], Any]], ...] = (
-    (StringType, Kind.STRING, str),
+    (StringType, Kind.STRING, _unicode),
     (DateType, Kind.DATE, iceberg_datetime.date_str_to_days),
     (TimeType, Kind.TIME, iceberg_datetime.time_str_to_micros),
     (TimestampType, Kind.TIMESTAMP, iceberg_datetime.timestamp_to_micros),

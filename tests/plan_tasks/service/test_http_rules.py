@@ -144,6 +144,13 @@ def test_numbers_that_no_literal_can_hold_are_a_bad_request(client: Client, numb
     assert_error(answer, 400, "BadRequestException")
 
 
+@pytest.mark.parametrize("place", ["value", "term"])
+def test_text_that_is_no_unicode_is_a_bad_request(client: Client, place: str) -> None:
+    filter_ = {"type": "eq", "term": "kind", "value": "a"} | {place: "\udc00"}  # half of a surrogate pair
+    answer = client.session.post(client.table(EVENTS) + "/plan", data=json.dumps({"filter": filter_}), timeout=30)
+    assert_error(answer, 400, "BadRequestException")
+
+
 @pytest.mark.parametrize("depth", [300, 5_000, 100_000])
 def test_a_filter_that_is_nested_too_deeply_is_a_bad_request(client: Client, depth: int) -> None:
     leaf = '{"type":"eq","term":"id","value":1}'
