@@ -243,8 +243,16 @@ def test_the_headline_speaks_of_the_tables_that_were_measured(tmp_path: Path) ->
     run.measured(sample.ORDERS, 1, 6, 1512)
     run.put("health", sample.ORDERS, data=sample.clustered_orders())
     assert build_report(run.folder).lede == (
-        "The only table that could be measured has no finding that needs work. 1 table could not be measured."
+        "lake.sales.orders, the only table that could be measured, has no finding that needs work. 1 table could not "
+        "be measured."
     )
+
+
+def test_the_headline_on_one_table_says_how_it_is(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    run.measured(sample.ORDERS, 1, 6, 1512)
+    run.put("health", sample.ORDERS, data=sample.wide_orders())
+    assert build_report(run.folder).lede == "lake.sales.orders is critical."
 
 
 def test_a_query_that_fits_no_table_and_a_step_that_failed_are_told_first(tmp_path: Path) -> None:

@@ -352,9 +352,10 @@ def _attempts(actions: Sequence[Action]) -> list[str]:
     return [f"A rollback undid {counted(undone, 'repair')}.", *told] if undone else told
 
 
-def _states_told(summary: Summary) -> str:
-    """How many tables need work, of those that were measured and diagnosed."""
-    measured = summary.critical + summary.warning + summary.ok
+def _states_told(summary: Summary, tables: Sequence[TableReport]) -> str:
+    """How many tables need work, of those that were measured and diagnosed; one alone is named."""
+    diagnosed = [table.table for table in tables if table.state in ("critical", "warning", "ok")]
+    measured = len(diagnosed)
     beside = " that could be measured" if summary.failed or summary.not_measured else ""
     urgent = [
         f"{count} {singular if count == 1 else plural}"
@@ -364,10 +365,12 @@ def _states_told(summary: Summary) -> str:
         )
         if count
     ]
+    if measured == 1:
+        told = urgent[0].removeprefix("1 ") if urgent else "has no finding that needs work"
+        only = f", the only table{beside}," if beside else ""
+        return f"{diagnosed[0]}{only} {told}."
     if urgent:
         return f"Of {counted(measured, 'table')}{beside}, {joined(urgent)}."
-    if measured == 1:
-        return f"The only table{beside} has no finding that needs work."
     return f"None of the {counted(measured, 'table')}{beside} has a finding that needs work."
 
 
@@ -385,7 +388,7 @@ def _lede(summary: Summary, tables: Sequence[TableReport], actions: Sequence[Act
         return "No table was measured in this run."
     if not summary.critical + summary.warning + summary.ok:
         return " ".join([_nothing_measured(tables), *_attempts(actions)])
-    sentences = [_states_told(summary)]
+    sentences = [_states_told(summary, tables)]
     if summary.failed:
         sentences.append(f"{counted(summary.failed, 'table')} could not be measured.")
     if summary.not_measured:
