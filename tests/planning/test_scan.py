@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType, TimestampType
@@ -44,8 +45,25 @@ def test_skipped_files_are_counted_in_scanned_manifests_only() -> None:
 
 def test_a_manifest_without_a_live_entry_is_skipped_even_without_a_filter() -> None:
     metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, status=2)), Manifest(days(2))])
-    report = simulate_scan(metadata).report
-    assert (report.scanned_data_manifests, report.skipped_data_manifests) == (1, 1)
+    scan = simulate_scan(metadata)
+    assert (scan.report.scanned_data_manifests, scan.report.skipped_data_manifests) == (1, 1)
+    assert (scan.paths(), scan.data_rows.tolist()) == (["d2"], [1])
+
+
+def test_a_file_without_records_is_left_out_by_a_filter_alone() -> None:
+    # without one Iceberg evaluates nothing
+    metadata = picture(SCHEMA, [DAYS], [Manifest([*days(1), File("empty", (1,), records=0)])])
+    assert simulate_scan(metadata).paths() == ["d1", "empty"]
+    assert simulate_scan(metadata, predicate(Operation.NOT_NULL, "i")).paths() == ["d1"]
+
+
+def test_manifests_of_an_unknown_spec_are_not_measurable() -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1))])
+    specs = pa.array([7], pa.int32())
+    position = metadata.manifests.column_names.index("partition_spec_id")
+    broken = replace(metadata, manifests=metadata.manifests.set_column(position, "partition_spec_id", specs))
+    with pytest.raises(NotMeasurableError, match=r"partition specs \[7\], unknown"):
+        ScanPlanner(broken)
 
 
 def test_each_manifest_and_file_is_judged_by_both_sides_of_and_and_or() -> None:
@@ -67,7 +85,8 @@ def test_a_manifest_of_existing_entries_alone_is_read() -> None:
 def test_deleted_entries_are_neither_read_nor_counted() -> None:
     files = [*days(1), File("gone", (1,), status=2)]
     removed = position("removed", (1,), 5, status=2)
-    metadata = picture(SCHEMA, [DAYS], [Manifest(files), deletes(removed, position("pos", (1,), 5))])
+    beside = Manifest(days(9, status=2))
+    metadata = picture(SCHEMA, [DAYS], [Manifest(files), deletes(removed, position("pos", (1,), 5)), beside])
     for filter_ in (ALWAYS_TRUE, predicate(Operation.EQ, "d", "1970-01-02")):
         scan = simulate_scan(metadata, filter_)
         assert (scan.paths(), scan.deletes()) == (["d1"], [["pos"]])
@@ -331,7 +350,14 @@ def test_live_partition_values_are_those_of_live_files_of_the_spec() -> None:
     manifests = [Manifest([*days(1, 2, 2), File("gone", (3,), status=2)]), Manifest(days(4), spec_id=1)]
     planner = ScanPlanner(picture(SCHEMA, [DAYS, spec((2, "day"), spec_id=1)], manifests))
     assert planner.live_partition_values(0, 0) == [b"\x01\0\0\0", b"\x02\0\0\0"]
+    assert planner.live_partition_values(1, 0) == [b"\x04\0\0\0"]
     assert planner.live_partition_values(7, 0) == []
+
+
+def test_delete_files_are_pruned_by_their_own_partitions() -> None:
+    manifests = [Manifest(days(1, 2, 3)), deletes(*(position(f"p{day}", (day,), 2) for day in (3, 9, 1)))]
+    scan = simulate_scan(picture(SCHEMA, [DAYS], manifests), predicate(Operation.EQ, "d", "1970-01-02"))
+    assert (scan.deletes(), scan.report.skipped_delete_files) == ([["p1"]], 2)
 
 
 def test_residuals_keep_only_what_the_partition_does_not_decide() -> None:
@@ -360,6 +386,13 @@ def test_deletes_weigh_on_combined_tasks(files: list[File], tasks: list[int]) ->
     data = [File(path, (1,), size=60 * MIB) for path in ("f0", "f1")]
     combined = simulate_scan(picture(SCHEMA, [DAYS], [Manifest(data), deletes(*files)])).combined_tasks()
     assert [len(task) for task in combined] == tasks
+
+
+def test_deletes_weigh_on_their_own_file_alone() -> None:
+    data = [File(path, (1,), size=60 * MIB) for path in ("f0", "f1", "f2")]
+    own = position("pos", (1,), 2, size=30 * MIB, referenced="f1")
+    tasks = simulate_scan(picture(SCHEMA, [DAYS], [Manifest(data), deletes(own)])).combined_tasks()
+    assert [[piece.file for piece in task] for task in tasks] == [[0, 2], [1]]
 
 
 def test_deletes_weigh_on_every_split_of_their_file() -> None:
