@@ -95,14 +95,20 @@ def test_residuals_of_parts_are_joined_again() -> None:
 
 
 def test_each_file_has_the_residual_of_its_own_partition_and_spec() -> None:
-    specs = [spec((1, "identity")), spec(spec_id=1)]
+    specs = [spec((1, "identity")), spec(spec_id=1), spec((2, "identity"), spec_id=2)]
+    files = [File("i=5", (5,)), File("i=6", (6,)), File("also 5", (5,))]
     manifests = [
-        Manifest([File("i=5", (5,)), File("i=6", (6,)), File("also 5", (5,))]),
+        Manifest(files),
         Manifest([File("any")], spec_id=1),
+        Manifest([File("s=b", ("b",)), File("s=a", ("a",))], spec_id=2),
     ]
     planner = ScanPlanner(picture(SCHEMA, specs, manifests))
     scan = planner.plan(or_(I5, predicate(Operation.EQ, "s", "a")))
-    found = dict(zip(scan.paths(), map(str, scan.residuals()), strict=True))
-    assert found["i=5"] == found["also 5"] == "true"
-    assert found["i=6"] == 's = "a"'
-    assert found["any"] == '(i = 5 or s = "a")'
+    assert dict(zip(scan.paths(), map(str, scan.residuals()), strict=True)) == {
+        "i=5": "true",
+        "i=6": 's = "a"',
+        "also 5": "true",
+        "any": '(i = 5 or s = "a")',
+        "s=b": "i = 5",
+        "s=a": "true",
+    }

@@ -119,6 +119,9 @@ def test_entries_of_a_manifest_between_two_scanned_ones_are_not_counted() -> Non
     assert scan.paths() == ["d1", "d1"]
     assert scan.scanned_manifests.tolist() == [0, 2]
     assert scan.report.skipped_data_files == 1
+    assert (scan.report.scanned_data_manifests, scan.report.skipped_data_manifests) == (2, 1)
+    kinds = (scan.report.dvs, scan.report.positional_delete_files, scan.report.equality_delete_files)
+    assert (scan.report.indexed_delete_files, *kinds) == (0, 0, 0, 0)
 
 
 def test_entries_that_do_not_lie_in_the_order_of_their_manifests_are_found() -> None:
@@ -322,9 +325,10 @@ def test_delete_files_are_pruned_by_the_filter_and_counted() -> None:
         Manifest(days(1, 2)),
         deletes(position("p1", (1,), 2), position("p2", (2,), 2)),
         deletes(position("p9", (9,), 2)),
+        deletes(position("p8", (8,), 2)),
     ]
     report = simulate_scan(picture(SCHEMA, [DAYS], manifests), predicate(Operation.EQ, "d", "1970-01-02")).report
-    assert (report.scanned_delete_manifests, report.skipped_delete_manifests) == (1, 1)
+    assert (report.scanned_delete_manifests, report.skipped_delete_manifests) == (1, 2)
     assert (report.indexed_delete_files, report.skipped_delete_files, report.positional_delete_files) == (1, 1, 1)
     assert report.result_delete_files == 1
 
