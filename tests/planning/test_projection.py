@@ -153,6 +153,12 @@ def test_the_next_value_of_a_decimal_is_one_unit_of_its_scale_away() -> None:
     assert projected(6, "truncate[50]", Operation.GT_EQ, Decimal("10.50"), strict=True) == "p0 > 10.00"
 
 
+def test_a_decimal_of_another_scale_is_truncated_in_its_own_scale_as_in_java() -> None:
+    # only text literals of Iceberg's API and REST come so; 1.00 < 10, and yet the partition 1.00 is pruned
+    assert projected(6, "truncate[10]", Operation.LT, "10") == "p0 <= 0"
+    assert projected(6, "truncate[10]", Operation.LT, "10.00") == "p0 <= 9.90"
+
+
 def test_text_has_no_next_value() -> None:
     assert projected(3, "truncate[3]", Operation.LT, "abcd") == 'p0 <= "abc"'
     assert projected(3, "truncate[3]", Operation.GT, "abcd") == 'p0 >= "abc"'
