@@ -43,7 +43,7 @@ from planning_forms import layout_param, run_settings_and_tables, table_param
 from planning_health.identifiers import TableName
 from planning_links import planning_task
 from planning_operations import dag_options
-from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_report
+from planning_run import Result, conclude_run, form_fields, planning_run, table_step, write_table_report
 from spark_job_operator import SparkJobOperator
 
 SETTINGS, TABLES = run_settings_and_tables()
@@ -92,7 +92,7 @@ def refuse() -> Result:
 
 @planning_task(trigger_rule="all_done")
 def report() -> Result:
-    return write_report()
+    return write_table_report()
 
 
 @planning_task(trigger_rule="all_done", retries=0)

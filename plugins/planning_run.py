@@ -35,6 +35,9 @@ Result = Any
 
 log = logging.getLogger(__name__)
 
+_FAILURE: Final = "failure"
+"""The XCom with the reason of a task that failed for good."""
+
 BY_TABLE: Final = "{{ task.op_kwargs['table'] }}"
 """Names a mapped task by its table."""
 
@@ -109,6 +112,14 @@ def write_report() -> Result:
     return envelope
 
 
+def write_table_report() -> Result:
+    """Writes the report of a run on one table; skips the task of a run that did not get as far as the table."""
+    with planning_run() as (_, folder):
+        if not folder.tables():
+            raise AirflowSkipException("the run left nothing to report: `conclude` says why")
+    return write_report()
+
+
 def measured_tables() -> list[str]:
     """The names of the tables that the run's measurement dealt with."""
     with planning_run() as (_, folder):
@@ -123,12 +134,12 @@ def conclude_run(*expected: str) -> Result:
         expected: kinds of results that each measured table must have.
     """
     ti = cast("RuntimeTaskInstance", get_current_context()["ti"])
-    failed = {
-        task["task_id"]
-        for task in ti.get_task_breadcrumbs(ti.dag_id, ti.run_id)
-        if task["state"] in ("failed", "upstream_failed") and task["map_index"] < 0
-    }
-    return step("conclude", failed_tasks=sorted(failed), expected=expected)
+    tasks = [task for task in ti.get_task_breadcrumbs(ti.dag_id, ti.run_id) if task["map_index"] < 0]
+    failed, kept_back = (
+        sorted(task["task_id"] for task in tasks if task["state"] == state) for state in ("failed", "upstream_failed")
+    )
+    reasons = {task: ti.xcom_pull(task_ids=task, key=_FAILURE) for task in failed or kept_back}
+    return step("conclude", failed_tasks=reasons, expected=expected)
 
 
 def _stage(name: str) -> Callable[..., Envelope]:
@@ -144,12 +155,14 @@ def planning_run() -> Iterator[tuple[SettingsDocument, RunFolder]]:
     Raises:
         AirflowFailException: for bad input or settings: trying again would not help.
     """
+    context = get_current_context()
     try:
-        settings, folder = settings_and_folder(get_current_context())
+        settings, folder = settings_and_folder(context)
         with environment(connection_secrets(settings)):
             yield settings, folder
     except InputError as error:
-        raise AirflowFailException(str(error)) from error
+        context["ti"].xcom_push(_FAILURE, str(error))
+        raise AirflowFailException(str(error)) from None  # one line is all that a person needs
 
 
 def connection_secrets(settings: SettingsDocument) -> dict[str, str]:

@@ -96,7 +96,7 @@ class SparkJobOperator(SparkSubmitOperator):  # type: ignore[misc] # the provide
             table = TableName.parse(self.table) if self.table else None
             require_java()
         except InputError as error:
-            raise AirflowFailException(str(error)) from error
+            raise AirflowFailException(str(error)) from None  # one line is all that a person needs
         variables = self._variables(settings)
         self._configure(settings, folder, table)
         before = _read(folder, self.job, table)

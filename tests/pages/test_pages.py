@@ -157,6 +157,15 @@ def test_a_run_under_way_leads_to_its_approval(pages: TestClient) -> None:
     assert 'data-again="20"' in text
 
 
+def test_a_run_that_failed_says_why(serve: Serve, tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "table_maintenance", STARTED, "2026-11-30T07:00:00+00:00")
+    run.put("conclusion", status="failed", reason="read_form: no column <x>")
+    text = serve(tmp_path).get(run_path("table_maintenance", STARTED)).text
+    assert "<b>This run failed.</b> read_form: no column &lt;x&gt;." in text
+    assert "It left no report" in text
+    assert "data-again" not in text
+
+
 def test_a_run_that_waits_for_a_decision_says_what_it_proposes(serve: Serve, tmp_path: Path) -> None:
     run = sample.dry_run(tmp_path)
     text = serve(tmp_path).get(run_path(run.dag_id, run.run_id)).text

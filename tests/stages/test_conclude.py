@@ -59,13 +59,13 @@ def test_a_step_that_left_no_result_is_a_failure(tolerant: SettingsDocument, fol
 
 
 def test_a_task_that_the_scheduler_saw_fail_is_a_failure(tolerant: SettingsDocument, folder: RunFolder) -> None:
-    envelope = conclude(tolerant, folder, failed_tasks=["report"])
+    envelope = conclude(tolerant, folder, failed_tasks={"report": None})
     assert envelope.reason == "report: the task failed: see its log"
 
 
 def test_a_failed_step_of_the_run_tells_its_own_reason(tolerant: SettingsDocument, folder: RunFolder) -> None:
     folder.write_result("report", status="failed", reason="disk is full")
-    assert conclude(tolerant, folder, failed_tasks=["report"]).reason == "report: disk is full"
+    assert conclude(tolerant, folder, failed_tasks={"report": None}).reason == "report: disk is full"
 
 
 def test_a_recording_that_failed_its_integrity_checks_is_a_failure(

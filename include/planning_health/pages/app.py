@@ -134,6 +134,7 @@ def _add_runs(app: FastAPI, store: Callable[[], Store]) -> None:
             shown_dag=visible(dag_id),
             shown_id=visible(run_id),
             run=found,
+            failure=store().failure(dag_id, run_id) if is_ours else "",
             proposed=store().proposed_by_run(dag_id, run_id) if dag_id == MAINTENANCE_DAG and not found else [],
             tables=[(name, visible(name)) for name in names if name in trends.tables],
         )

@@ -208,6 +208,11 @@ class Store:
         listed = mapping(measure.data).get("tables") if measure else None
         return [str(name) for name in listed] if isinstance(listed, list) else [str(t) for t in folder.tables()]
 
+    def failure(self, dag_id: str, run_id: str) -> str:
+        """Why a run failed; empty for one that did not, or is not over."""
+        conclusion = read_or_none(RunFolder(self.home, dag_id, run_id), "conclusion")
+        return visible(conclusion.reason) if conclusion and conclusion.status == "failed" else ""
+
     def proposed_by_run(self, dag_id: str, run_id: str) -> list[str]:
         """The titles of what a run proposes, before it has left a report."""
         folder = RunFolder(self.home, dag_id, run_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from planning_health.envelope import Envelope
@@ -21,7 +21,7 @@ def conclude(
     settings: SettingsDocument,
     run_folder: RunFolder,
     *,
-    failed_tasks: Sequence[str] = (),
+    failed_tasks: Mapping[str, str | None] | None = None,
     expected: Sequence[str] = (),
 ) -> Envelope:
     """Looks through the run's results for failures.
@@ -31,7 +31,8 @@ def conclude(
     Args:
         settings: the run's settings.
         run_folder: the run's folder.
-        failed_tasks: tasks of the whole run that the scheduler saw fail: a process that died leaves no result.
+        failed_tasks: tasks of the whole run that the scheduler saw fail, since a process that died leaves no result,
+            with the reason where it is known.
         expected: kinds of results that each measured table must have, for the same reason.
 
     Returns:
@@ -45,9 +46,9 @@ def conclude(
         if reason is None and str(table) in blocked:
             reason = f"{VALIDATION}: the recording failed its integrity checks"
         if reason:
-            rule = settings.rule_for(table)
-            (tolerated if rule and rule.tolerate_failure else failed)[str(table)] = reason
-    steps = dict.fromkeys(failed_tasks, "the task failed: see its log") | _failed_steps(run_folder)
+            (tolerated if settings.tolerates_failure(table) else failed)[str(table)] = reason
+    seen = {task: reason or "the task failed: see its log" for task, reason in (failed_tasks or {}).items()}
+    steps = seen | _failed_steps(run_folder)
     problems = [f"{name}: {reason}" for name, reason in {**steps, **failed}.items()]
     return run_folder.write_result(
         KIND,
