@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.maintenance.pictures import picture
 
+from planning_health.maintenance.keeping import Keeping
+from planning_health.metadata import save
+from planning_health.metadata.model import files_schema
+from planning_health.metadata.store import delete_files_recorded
 from planning_health.reports import build_report, render_html, render_mail, render_markdown
+from planning_health.reports.decisions import Decisions
 from planning_health.reports.model import Action, Comparison, KeyNumber, Proposal, TableReport
-from planning_health.reports.upkeep import Moment, upkeep
+from planning_health.reports.upkeep import Moment, advice, upkeep
 from planning_health.stages.report import report
 
 from . import sample_run as sample
@@ -74,6 +81,19 @@ def test_what_makes_a_repair_last_is_advised_with_its_command_or_the_proposal_th
     advised = upkeep(grown.model_copy(update={"proposals": [layout]}), repair(), [])
     assert advised is not None
     assert advised.advice.endswith("the proposal “Lay out” sets what is advised, predicted: 9 → 2 manifests.")
+    left = advice(grown, None, Keeping((9, 9), (12_300, 12_300), 65_536, 65_536))
+    assert left.startswith("The next append is predicted to merge none of today's manifests")
+    harmless = advice(grown, None, Keeping((9, 5), (12_300, 12_400), 65_536, 16_384))
+    assert harmless == "The next append is predicted to merge 9 manifests into 5, which costs planning nothing."
+    undone = Keeping((9, 1), (12_300, 115_000), 8_388_608, 16_384)
+    assert advice(grown, None, undone) == (
+        "The next append is predicted to merge 9 manifests into 1: planning a query then reads 115 KB of metadata "
+        "instead of 12.3 KB on average. commit.manifest.target-size-bytes = 16384 instead of 8388608 is predicted to "
+        "leave them as they are (planning-health maintain lake.a.b --no-rewrite --target-manifest-bytes 16384 "
+        "--apply); so is commit.manifest-merge.enabled = false, with which each append adds a manifest."
+    )
+    without = advice(grown, None, replace(undone, keeping_bytes=None))
+    assert "with commit.manifest-merge.enabled = false they are predicted to stay as they are" in without
     kept = upkeep(table(30, 1.0, 90_000), repair(), [])
     assert kept is not None
     assert kept.advice == ""
@@ -119,6 +139,7 @@ def test_the_report_tells_it_from_what_earlier_runs_left(tmp_path: Path) -> None
     (orders,) = model.tables
     assert orders.upkeep is not None
     assert orders.upkeep.measurements == 2
+    assert orders.upkeep.advice.startswith("How commits merge manifests decides")
     assert "half of what the repair gained" in orders.upkeep.text.lower()
     assert orders.upkeep.lost
     assert model.improvements == []
@@ -126,6 +147,24 @@ def test_the_report_tells_it_from_what_earlier_runs_left(tmp_path: Path) -> None
         overview = shown.split("Keeping it repaired")[1].split("State of each table")[0]
         assert "alf of what the repair gained" in overview
         assert "planning-health advise-layout lake.sales.orders" in overview
+
+
+def test_the_effect_of_the_next_append_is_predicted_from_what_the_run_recorded(tmp_path: Path) -> None:
+    sample.repair(tmp_path)
+    run = sample.Sample(tmp_path, sample.WEEKLY, sample.THIS_WEEK, "2026-12-06T06:02:00+00:00")
+    run.measured(sample.ORDERS, 43, 42, 1512)
+    run.put("health", sample.ORDERS, data=sample.wide_orders())
+    run.put("planning", sample.ORDERS, data=sample.planning(("one_day", "d = DATE'1970-01-04'", 1, 6)))
+    properties = {"commit.manifest.target-size-bytes": "100000"}
+    recorded = picture([[[day]] for day in range(12)], properties=properties)
+    deletes = files_schema(delete_files_recorded(frozenset({2, 3}))).empty_table()
+    save(replace(recorded, delete_files=deletes), run.folder.metadata_url(sample.ORDERS))
+    (orders,) = build_report(run.folder, Decisions(settings_file="/s.yaml")).tables
+    assert orders.upkeep is not None
+    assert orders.upkeep.advice.startswith(
+        "The next append is predicted to merge 12 manifests into 1: planning a query"
+    )
+    assert "planning-health maintain lake.sales.orders --no-rewrite --target-manifest-bytes " in orders.upkeep.advice
 
 
 def test_a_repair_that_was_rolled_back_is_no_repair(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 import planning_health
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
+from planning_health.maintenance.keeping import Keeping, what_keeps
+from planning_health.metadata import load
 from planning_health.reports.actions import actions_since, all_actions
 from planning_health.reports.changes import changes_since, improvements
 from planning_health.reports.decisions import Decisions
@@ -35,7 +37,7 @@ from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, answer_to, by_urgency, read_or_none, table_report
 from planning_health.reports.trend import remembered
-from planning_health.reports.upkeep import Moment, upkeep
+from planning_health.reports.upkeep import Moment, advice, upkeep
 from planning_health.reports.wording import (
     clipped,
     clock,
@@ -49,6 +51,7 @@ from planning_health.reports.wording import (
     week,
 )
 from planning_health.run_folder import RunFolder, read_bytes, results_below
+from planning_health.settings import Query
 
 REPORT: Final = "report"
 """Kind of the run-level result that says where a run's report lies."""
@@ -61,6 +64,9 @@ WINDOW: Final = timedelta(days=7)
 """How long an action is told at least."""
 
 MAX_TABLES_WITH_FIGURES: Final = 40
+MOST_FILES_PREDICTED: Final = 100_000
+"""Tables of more files are not asked what keeps their layout: the report is to be written quickly."""
+
 _EVIDENCE: Final = 150
 _REASON: Final = 300
 _NAMED: Final = 3
@@ -108,7 +114,7 @@ def build_report(run_folder: RunFolder, decisions: Decisions | None = None, *, c
         )
         for result in results
     ]
-    tables = _with_upkeep(home, tables, everything, decisions)
+    tables = _with_upkeep(run_folder, tables, everything, decisions)
     tables = by_urgency([*tables, *_not_due(run_folder, previous, actions)])
     if previous:
         tables = _with_previous_states(tables, previous)
@@ -190,7 +196,7 @@ def _unfit_query(name: str, where: str, places: Sequence[tuple[str, str]]) -> st
 
 
 def _with_upkeep(
-    home: str, tables: Sequence[TableReport], actions: Sequence[Action], decisions: Decisions
+    run_folder: RunFolder, tables: Sequence[TableReport], actions: Sequence[Action], decisions: Decisions
 ) -> list[TableReport]:
     """The tables with how fast they grow back, for those that were repaired."""
     repairs: dict[str, Action] = {}
@@ -198,15 +204,31 @@ def _with_upkeep(
         if action.stands and action.succeeded:
             repairs.setdefault(action.table, action)
     repaired = {table.table for table in tables if table.table in repairs}
-    moments = _moments(home, repaired) if repaired else {}
-    return [
-        table.model_copy(
-            update={"upkeep": upkeep(table, repair, moments.get(table.table, []), decisions.settings_file)}
-        )
-        if (repair := repairs.get(table.table))
-        else table
-        for table in tables
-    ]
+    moments = _moments(run_folder.home, repaired) if repaired else {}
+    told: list[TableReport] = []
+    for table in tables:
+        found = upkeep(table, repairs.get(table.table), moments.get(table.table, []), decisions.settings_file)
+        if found and found.cadence_days is not None:
+            how = advice(table, decisions.settings_file, _keeping(run_folder, table))
+            found = found.model_copy(update={"advice": how})
+        told.append(table.model_copy(update={"upkeep": found}))
+    return told
+
+
+def _keeping(run_folder: RunFolder, table: TableReport) -> Keeping | None:
+    """What keeps the layout that the run measured of a table; ``None`` for one that it did not measure, or a huge one.
+
+    Only of what is lost again is it worth the time.
+    """
+    name = next((name for name in run_folder.tables() if visible(str(name)) == table.table), None)
+    try:
+        metadata = load(run_folder.metadata_url(name)) if name else None
+    except Exception:  # a recording that is gone or damaged costs this sentence, not the report
+        return None
+    if metadata is None or len(metadata.data_files) > MOST_FILES_PREDICTED:
+        return None
+    planned = [query for query in table.queries if query.planned]
+    return what_keeps(metadata, [Query(name=item.name, where=item.where, weight=item.weight) for item in planned])
 
 
 def _moments(home: str, tables: Collection[str]) -> dict[str, list[Moment]]:

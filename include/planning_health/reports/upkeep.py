@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from planning_health.maintenance.keeping import Keeping
 from planning_health.maintenance.next_append import MERGE_ENABLED
 from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
 from planning_health.reports.command_line import command
-from planning_health.reports.model import Action, Growth, Number, TableReport, Upkeep
+from planning_health.reports.model import APPLY, Action, Growth, Number, TableReport, Upkeep
 from planning_health.reports.wording import byte_size, counted, day, joined, parse_time, plain_number
 
 SHORTEST: Final = 1.0
@@ -68,18 +69,53 @@ def upkeep(
         growth=grown,
         cadence_days=None if days is None else max(1, int(days)),
         text=_text(grown, begun, now, days),
-        advice="" if days is None else _advice(table, settings_file),
+        advice="" if days is None else advice(table, settings_file),
     )
 
 
-def _advice(table: TableReport, settings_file: str | None) -> str:
-    """What makes a repair last: the properties by which commits merge manifests, and who predicts their effect."""
+def advice(table: TableReport, settings_file: str | None, keeping: Keeping | None = None) -> str:
+    """What makes a repair last: the properties by which commits merge manifests, with their predicted effect.
+
+    Args:
+        table: the table.
+        settings_file: what commands name with ``--settings``.
+        keeping: what the next append makes of the table's layout, where that was predicted.
+    """
     begin = f"How commits merge manifests decides how long a repair lasts ({TARGET_SIZE_PROPERTY}, {MERGE_ENABLED})"
     advised = next((item for item in table.proposals if item.id == LAYOUT_PROPOSAL), None)
     if advised is not None:
         predicted = f", predicted: {advised.summary}" if advised.summary else ""
         return f"{begin}: the proposal “{advised.title}” sets what is advised{predicted}."
-    return f"{begin}: {command(['advise-layout', table.table], settings_file)} predicts the effect of each choice."
+    if keeping is None:
+        return f"{begin}: {command(['advise-layout', table.table], settings_file)} predicts the effect of each choice."
+    return _kept(table.table, settings_file, keeping)
+
+
+def _kept(table: str, settings_file: str | None, keeping: Keeping) -> str:
+    if not keeping.merges:
+        return (
+            "The next append is predicted to merge none of today's manifests: what is lost, the manifests of appends "
+            "cost, which only another rewrite clusters."
+        )
+    before, after = keeping.manifests
+    merged = f"The next append is predicted to merge {counted(before, 'manifest')} into {after:,}"
+    if not keeping.is_dearer:
+        return f"{merged}, which costs planning nothing."
+    now, then = keeping.read_bytes
+    begin = (
+        f"{merged}: planning a query then reads {byte_size(then)} of metadata instead of {byte_size(now)} on average."
+    )
+    if keeping.keeping_bytes is None:
+        return (
+            f"{begin} No size keeps them; with {MERGE_ENABLED} = false they are predicted to stay as they are, and "
+            "each append adds a manifest."
+        )
+    words = ["maintain", table, "--no-rewrite", "--target-manifest-bytes", str(keeping.keeping_bytes)]
+    return (
+        f"{begin} {TARGET_SIZE_PROPERTY} = {keeping.keeping_bytes} instead of {keeping.target_bytes} is predicted to "
+        f"leave them as they are ({command(words, settings_file, APPLY)}); so is {MERGE_ENABLED} = false, with which "
+        "each append adds a manifest."
+    )
 
 
 def _gains(repair: Action) -> list[tuple[str, str, str, Number, Number]]:
