@@ -30,7 +30,7 @@ def plan_document(
         wheres: predicates in Spark SQL.
         files: also list the matched files with their deletes.
         zone: the session time zone.
-        now: the current time (aware); the real one by default.
+        now: the current time (aware); that of the recording by default.
 
     Raises:
         InputError: a predicate does not parse or does not fit the table.
