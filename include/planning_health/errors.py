@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from pydantic import ValidationError
 
-from planning_health.redaction import redact
+from planning_health.redaction import first_line, redact
+
+_DRIVERS_OWN: Final = re.compile(r"\(\w+(\.\w+)+\) ")
+_SYSTEM_REASON: Final = re.compile(r"\[Errno -?\d+\] (?P<what>[^\"'()\[\]]+)")
 
 
 class PlanningHealthError(Exception):
@@ -45,3 +51,14 @@ def first_problem(error: ValidationError) -> str:
     value = problem.get("input")
     shown = isinstance(value, str | int | float | bool) and not _hides_a_value(problem["loc"])
     return f"{where}: {message} (got {value!r})" if shown else f"{where}: {message}"
+
+
+def told(error: BaseException) -> str:
+    """What a library's exception tells, in one line: the system's own reason, where that is buried in others."""
+    if isinstance(error, ValidationError):
+        return f"unexpected answer: {first_problem(error)}"
+    if buried := _SYSTEM_REASON.search(str(error)):
+        return buried["what"].strip()
+    line = first_line(error)
+    driver = _DRIVERS_OWN.match(line)  # SQLAlchemy repeats its drivers' exceptions
+    return line[driver.end() :] if driver else f"{type(error).__name__}: {line}"

@@ -66,7 +66,7 @@ def test_other_catalogs_keep_icebergs_keys(kind: str) -> None:
 def test_an_unsupported_catalog_says_what_was_expected() -> None:
     with pytest.raises(InputError, match=r"jdbc:mysql.*expected jdbc:sqlite"):
         pyiceberg_properties({"type": "jdbc", "uri": "jdbc:mysql://x"})
-    with pytest.raises(InputError, match="type 'hadoop' cannot be read through PyIceberg: measure it with --spark"):
+    with pytest.raises(InputError, match="type 'hadoop' needs Spark: name tables, and measure them with --spark"):
         pyiceberg_properties({"type": "hadoop"})
 
 

@@ -6,9 +6,8 @@ import logging
 
 from planning_health.catalog_contents import namespaces_below, other_catalog_names, tables_in
 from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
-from planning_health.errors import InputError
+from planning_health.errors import InputError, told
 from planning_health.identifiers import TableName
-from planning_health.redaction import first_line
 from planning_health.settings.models import SettingsDocument
 
 logger = logging.getLogger(__name__)
@@ -40,5 +39,5 @@ def _tables_of(settings: SettingsDocument, name: str) -> list[TableName]:
             other = other_catalog_names(catalog)
             logger.warning("catalog %r holds no tables%s", name, f": {other}" if other else "")
     except Exception as error:
-        raise InputError(f"catalog {name!r} cannot be listed: {type(error).__name__}: {first_line(error)}") from error
+        raise InputError(f"catalog {name!r} cannot be listed: {told(error)}") from error
     return found

@@ -10,12 +10,19 @@ from urllib.parse import quote
 from pyiceberg.catalog import Catalog, load_catalog
 
 from planning_health.catalogs.definition import properties, secrets, sqlite_path
-from planning_health.errors import InputError
-from planning_health.redaction import first_line
+from planning_health.errors import InputError, told
 from planning_health.settings.models import SettingsDocument
 
 _JDBC_POSTGRESQL: Final = re.compile(r"jdbc:postgresql://(?P<rest>.+)")
+_ADDRESSES: Final = {
+    "jdbc": (r"jdbc:", "jdbc:sqlite:/path/of/catalog.db or jdbc:postgresql://host/database"),
+    "sql": (r"(?!jdbc:)\w+(\+\w+)?://", "sqlite:////path/of/catalog.db or postgresql+psycopg2://host/database"),
+    "rest": (r"https?://", "http://host or https://host"),
+    "hive": (r"thrift://", "thrift://host:9083"),
+}
+"""How the ``uri`` of a catalog's type begins, and what it looks like."""
 _SPARK_ONLY: Final = ("hadoop", "nessie")
+_PYICEBERGS_OWN: Final = {"py-catalog-impl", "uri"}
 _SQLALCHEMY_SQLITE: Final = "sqlite:///"
 _EXTRAS: Final = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres"}
 """Which extra of this package brings a module that a catalog needs."""
@@ -36,8 +43,9 @@ def pyiceberg_properties(iceberg: dict[str, str]) -> dict[str, str]:
     """
     translated = {key: value for key, value in iceberg.items() if not key.startswith("jdbc.")}
     kind = iceberg.get("type")
-    if kind in _SPARK_ONLY:
-        raise SparkOnlyError(f"a catalog of type {kind!r} cannot be read through PyIceberg: measure it with --spark")
+    if kind in _SPARK_ONLY or (kind is None and not _PYICEBERGS_OWN & iceberg.keys()):
+        shown = f"type {kind!r}" if kind else f"catalog-impl {iceberg.get('catalog-impl')!r}"
+        raise SparkOnlyError(f"a catalog of {shown} needs Spark: name tables, and measure them with --spark")
     if kind == "jdbc":
         translated |= {"type": "sql", "uri": _sqlalchemy_url(iceberg)}
     if kind in ("jdbc", "sql"):
@@ -54,7 +62,8 @@ def _sqlalchemy_url(iceberg: dict[str, str]) -> str:
         login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
         return f"postgresql+psycopg2://{login}@{match['rest']}" if login else f"postgresql+psycopg2://{match['rest']}"
     raise SparkOnlyError(
-        f"catalog uri {uri!r} is not supported without Spark; expected jdbc:sqlite:… or jdbc:postgresql://…"
+        f"catalog uri {uri!r} is not supported without Spark: expected jdbc:sqlite:… or jdbc:postgresql://…, or name "
+        "tables, and measure them with --spark"
     )
 
 
@@ -64,7 +73,9 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
     Raises:
         InputError: when it is not defined, a secret or a package is missing, or it cannot be reached.
     """
-    merged = pyiceberg_properties(properties(settings, catalog) | secrets(settings, catalog))
+    given = properties(settings, catalog) | secrets(settings, catalog)
+    _check_address(catalog, given)
+    merged = pyiceberg_properties(given)
     uri = merged.get("uri", "")
     path = uri.removeprefix(_SQLALCHEMY_SQLITE) if uri.startswith(_SQLALCHEMY_SQLITE) else None
     if path and not Path(path).exists():  # SQLite would create an empty one
@@ -72,8 +83,18 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
     try:
         return load_catalog(catalog, **merged)
     except Exception as error:  # each catalog library has its own exceptions; all mean the same to the user
-        reason = _missing_extra(error) or f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"catalog {catalog!r} cannot be opened: {reason}") from error
+        if missing := _missing_extra(error):
+            raise InputError(f"catalog {catalog!r} cannot be opened: {missing}") from error
+        at = f" at {given['uri']}" if "uri" in given else ""
+        raise InputError(f"catalog {catalog!r} cannot be opened{at}: {told(error)}") from error
+
+
+def _check_address(catalog: str, iceberg: dict[str, str]) -> None:
+    beginning, form = _ADDRESSES.get(iceberg.get("type", ""), ("", ""))
+    uri = iceberg.get("uri", "")
+    if form and not re.match(beginning, uri):
+        what = f"uri {uri!r} is none of type {iceberg['type']!r}" if uri else f"type {iceberg['type']!r} needs a uri"
+        raise InputError(f"catalog {catalog!r}: {what}: expected {form}")
 
 
 def _missing_extra(error: BaseException | None) -> str | None:

@@ -111,7 +111,8 @@ def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[T
         return named
     names = discover_tables(settings)
     if not names:
-        raise InputError(f"no table matches the settings' patterns {[rule.match for rule in settings.tables]}")
+        patterns = [rule.match for rule in settings.tables]
+        raise InputError(f"no table matches the settings' patterns {patterns}: `planning-health tables` lists them all")
     return names
 
 

@@ -128,6 +128,13 @@ class CatalogDefinition(_Model):
             return {key: str(item).lower() if key in lower else str(item) for key, item in value.items()}
         return value
 
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _names_its_keys(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError("expected properties with where their secrets are found: {credential: {env: NAME}}")
+        return value
+
     @field_validator("properties")
     @classmethod
     def _hold_no_secret(cls, properties: dict[str, str]) -> dict[str, str]:
