@@ -133,6 +133,7 @@ def test_filter_columns_without_bounds_are_measured_from_the_files() -> None:
     measures = Measures(table.build(), ["A", "B", "c"])
     assert [(item.column, item.share) for item in measures.columns.filter_coverage] == [("a", 0.5), ("b", 1), ("c", 0)]
     assert table_of(table, "A", "B", "c")["filter_columns_without_bounds"] == 1
+    assert table_of(table)["filter_columns_without_bounds"] is None, "without queries there is nothing to measure"
 
 
 def test_a_filter_column_whose_value_is_the_partition_needs_no_bounds() -> None:

@@ -74,7 +74,8 @@ _COLUMNS = {
     ),
     "filter_columns_without_bounds": SignalDefinition(
         "columns",
-        "Columns that configured queries filter by and that can prune no file: no bounds, no exact partition.",
+        "Columns that configured queries filter by and that can prune no file: no bounds, no exact partition. "
+        "Not measured without queries.",
     ),
     "bounds_coverage": SignalDefinition("", "Live data files that a predicate on the column can prune / all of them."),
 }

@@ -119,14 +119,14 @@ def _delete_values(measures: Measures) -> dict[str, float | None]:
 def _statistics_values(measures: Measures) -> dict[str, float | None]:
     columns = measures.columns
     without = columns.columns_without
-    measured = bool(measures.picture.data.live.any())
+    coverage = columns.filter_coverage
     return {
         "statistics_bytes": columns.bytes if columns.share is not None else None,
         "statistics_share": columns.share,
         "statistics_bytes_per_file": columns.bytes_per_file,
         "columns_without_statistics": len(without) if without is not None else None,
         "filter_columns_without_bounds": (
-            sum(item.share == 0 for item in columns.filter_coverage) if measured else None
+            sum(item.share == 0 for item in coverage) if coverage else None  # no query filters by any
         ),
     }
 
