@@ -113,10 +113,16 @@ def test_a_gain_that_an_append_undid_at_once_is_said_so() -> None:
     assert "Half of what the repair gained was lost by 2 Nov 2026, in 1 day: change how commits merge" in found.text
 
 
+def test_what_was_lost_in_between_and_is_there_again_is_not_lost() -> None:
+    found = upkeep(table(30, 1.0, 101_000), repair(), [moment(9, 7.0, 300_000)])
+    assert found is not None
+    assert (found.cadence_days, found.text) == (None, "Nothing of what the repair gained is lost after 30 days.")
+
+
 def test_a_table_that_keeps_its_gain_needs_no_cadence() -> None:
     found = upkeep(table(30, 1.0, 90_000), repair(), [])
     assert found is not None
-    assert (found.cadence_days, found.text) == (None, "Nothing of what the repair gained was lost in 30 days.")
+    assert (found.cadence_days, found.text) == (None, "Nothing of what the repair gained is lost after 30 days.")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ LAYOUT_PROPOSAL: Final = "advised_layout"
 
 _SECONDS: Final = 86_400
 _LONGEST: Final = 3650
+_UNNOTICED: Final = 0.005
+"""The share of the gain that may be gone without anything being lost: sizes differ by bytes."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ def advice(table: TableReport, settings_file: str | None, keeping: Keeping | Non
 def _kept(table: str, settings_file: str | None, keeping: Keeping) -> str:
     if not keeping.merges:
         return (
-            "The next append is predicted to merge none of today's manifests: what is lost, the manifests of appends "
-            "cost, which only another rewrite clusters."
+            "The next append is predicted to merge none of today's manifests: what is lost comes from the manifests "
+            "that appends add, and only another rewrite clusters those."
         )
     before, after = keeping.manifests
     merged = f"The next append is predicted to merge {counted(before, 'manifest')} into {after:,}"
@@ -146,6 +148,7 @@ def _growth(
         return None
     per_day = sum(days * grown for days, grown in points) / sum(days * days for days, _ in points)
     half = (before - after) / 2
+    lost = points[-1][1] > _UNNOTICED * (before - after)
     return Growth(
         key=key,
         label=label,
@@ -154,14 +157,14 @@ def _growth(
         after=after,
         now=points[-1][1] + after,
         per_day=per_day,
-        half_lost_days=half / per_day if per_day > half / _LONGEST else None,
+        half_lost_days=half / per_day if lost and per_day > half / _LONGEST else None,
     )
 
 
 def _text(grown: Sequence[Growth], begun: datetime, now: datetime, days: float | None) -> str:
     passed = counted(int((now - begun) / timedelta(days=1)), "day")
     if days is None:
-        return f"Nothing of what the repair gained was lost in {passed}."
+        return f"Nothing of what the repair gained is lost after {passed}."
     told = [
         f"{item.label[0].lower()}{item.label[1:]} {_value(item.after, item.unit)} → {_value(item.now, item.unit)}"
         for item in grown
