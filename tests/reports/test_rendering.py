@@ -313,6 +313,16 @@ def test_the_proposal_for_approval_shows_changes_effect_and_risk(tmp_path: Path)
     assert "undo" not in text
 
 
+def test_a_long_statement_is_broken_between_its_parts_and_never_inside_quotes(tmp_path: Path) -> None:
+    run = sample.Sample(tmp_path, "cli", "r", "2026-11-30T06:02:00+00:00")
+    data = sample.proposal(sample.ORDERS)
+    statement = f"ALTER TABLE `a, b` SET TBLPROPERTIES ('x' = 'it\\'s, {'long ' * 20}', 'y' = 'z')"
+    data["proposals"][0] |= {"commands": [statement]}
+    run.put("proposal", sample.ORDERS, snapshot_id=1, data=data)
+    text = proposal_text(run.folder.require_result("proposal", sample.ORDERS))
+    assert f"ALTER TABLE `a, b` SET TBLPROPERTIES ('x' = 'it\\'s, {'long ' * 20}',\n  'y' = 'z');" in text
+
+
 def test_a_single_run_gets_a_report_of_its_own_without_the_overview(tmp_path: Path) -> None:
     run = sample.repair(tmp_path)
     run.measured(sample.ORDERS, 41, 42, 1512)

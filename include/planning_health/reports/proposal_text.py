@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,6 +10,11 @@ from planning_health.envelope import ResultFile
 from planning_health.reports.effects import predicted_effect
 from planning_health.reports.markdown import code, code_block, escape
 from planning_health.reports.wording import quantity, sentence, short_unit
+
+_WIDTH: Final = 100
+"""Characters beyond which a statement is broken into lines: Airflow cuts longer ones."""
+
+_QUOTED_OR_COMMA: Final = re.compile(r"('(?:[^'\\]|\\.|'')*'|`[^`]*`)|, ")
 
 _COMMAND: Final = "planning-health "
 """How statements begin that are run in a shell."""
@@ -46,4 +52,11 @@ def _effect(predicted: Mapping[str, Any]) -> str:
 
 
 def _code(statements: list[str]) -> str:
-    return code_block([s if s.startswith(_COMMAND) else f"{s};" for s in statements])
+    return code_block([s if s.startswith(_COMMAND) else f"{_in_lines(s)};" for s in statements])
+
+
+def _in_lines(statement: str) -> str:
+    """A long statement with a line for each of the parts that commas outside of quotes tell apart."""
+    if len(statement) <= _WIDTH:
+        return statement
+    return _QUOTED_OR_COMMA.sub(lambda found: found[1] or ",\n  ", statement)
