@@ -52,8 +52,12 @@ ASCENDING: list[tuple[IcebergType, Kind, list[Any]]] = [
             UUID("ffffffff-ffff-ffff-ffff-ffffffffffff"),
             UUID("00000000-0000-0000-8000-000000000000"),
             UUID("00000000-0000-0000-0000-000000000000"),
+            UUID("00000000-0000-0000-0100-000000000000"),
             UUID("00000000-0000-0000-7fff-ffffffffffff"),
             UUID("00000000-0000-0001-8000-000000000000"),
+            UUID("00010000-0000-0000-0000-000000000000"),
+            UUID("00020000-0000-0000-0000-000000000000"),
+            UUID("01000000-0000-0000-0000-000000000000"),
         ],
     ),
 ]
@@ -118,6 +122,11 @@ def test_shorter_encodings_of_promoted_types_are_read_by_their_length() -> None:
     doubles = comparable(pa.array([struct.pack("<f", 0.5), struct.pack("<d", 0.5), b""], pa.binary()), DoubleType())
     assert doubles.eq(Literal(Kind.DOUBLE, 0.5)).tolist() == [True, True, False]
     assert doubles.valid.tolist() == [True, True, False]
+    floats = comparable(pa.array([struct.pack("<f", 0.5), struct.pack("<d", 0.5)], pa.binary()), FloatType())
+    assert floats.valid.tolist() == [True, False], "no type was promoted to float"
+    decimals = comparable(pa.array([b"", b"\x01", b"\0" * 8 + b"\x01"], pa.binary()), DecimalType(38, 0))
+    assert decimals.valid.tolist() == [False, True, True]
+    assert decimals.eq(Literal(Kind.DECIMAL, Decimal(1))).tolist() == [False, True, True]
 
 
 def test_only_nan_is_nan() -> None:
@@ -138,6 +147,13 @@ def test_a_slice_of_a_column_is_read_where_it_begins() -> None:
     ]
     chunks = pa.chunked_array([raw[:2], raw[2:]])
     assert comparable(chunks, LongType()).eq(Literal(Kind.LONG, 3)).tolist() == [False] * 3 + [True] + [False] * 2
+
+
+def test_large_and_fixed_binary_columns_are_read_like_binary_ones() -> None:
+    raw = [struct.pack("<q", value) for value in (1, 2)]
+    for kind in (pa.large_binary(), pa.binary(8)):
+        assert comparable(pa.array(raw, kind), LongType()).eq(Literal(Kind.LONG, 2)).tolist() == [False, True]
+    assert comparable(pa.chunked_array([], pa.binary()), LongType()).valid.tolist() == []
 
 
 def test_prefixes_are_those_of_utf8() -> None:
