@@ -301,8 +301,9 @@ def _good_enough(now: Layout, quickest: Layout) -> str:
     )
     return (
         f"{layout} is good enough: an observed scan plans in {now.planning_ms:,.1f} ms with today's "
-        f"{counted(now.manifests, 'manifest')}, and {compared}; a change is advised from {NOTABLE_MS:g} ms and "
-        f"{WORTHWHILE:.0%} of a scan on"
+        f"{counted(now.manifests, 'manifest')}, and {compared}; another size or order is advised from "
+        f"{NOTABLE_MS:g} ms and {WORTHWHILE:.0%} of a scan on (whether a rewrite in this one pays: planning-health "
+        "maintain)"
     )
 
 
