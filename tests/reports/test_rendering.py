@@ -347,6 +347,9 @@ def test_what_a_run_has_carried_out_waits_for_no_decision(tmp_path: Path) -> Non
     for shown in (markdown, render_mail(model)):
         assert "waits for a decision" not in shown
         assert "planning-health maintain" not in shown
+    page = render_html(model)
+    assert page.index("What was done") < page.index("What was proposed")
+    assert "Carry it out" not in page
     asked = render_markdown(build_report(sample.dry_run(tmp_path).folder))
     assert "waits for a decision" in asked
 
