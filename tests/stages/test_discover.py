@@ -36,10 +36,10 @@ def settings(tmp_path: Path) -> SettingsDocument:
     )
 
 
-def measured(settings: SettingsDocument, table: TableName, days: float, **fields: Any) -> None:
-    """A run of the same Dag measured the table some days ago."""
+def measured(settings: SettingsDocument, table: TableName, days: float, **failed: str) -> None:
+    """A run of the same Dag measured the table, and one more, some days ago."""
     folder = RunFolder(settings.home, "planning_health_weekly", f"{table}-{days}")
-    envelope = folder.write_result("measurement", table=table, **fields)
+    envelope = folder.write_result("measure", data={"tables": [str(table), "lake.a.gone"], "failed": failed})
     path = Path(settings.home) / envelope.path
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     path.write_text(json.dumps(json.loads(path.read_text()) | {"created_at": at}))
@@ -70,7 +70,8 @@ def test_runs_need_not_begin_to_the_minute(settings: SettingsDocument, days: flo
 
 
 def test_a_table_that_could_not_be_measured_is_tried_again(settings: SettingsDocument) -> None:
-    measured(settings, LOGS, 1, status="failed", reason="no")
+    measured(settings, LOGS, 28)
+    measured(settings, LOGS, 1, **{str(LOGS): "no"})
     assert str(LOGS) in discovered(settings, only_due=True)["tables"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -14,7 +13,7 @@ from planning_health.identifiers import TableName
 from planning_health.run_folder import RunFolder, results_below
 from planning_health.settings import SettingsDocument
 from planning_health.stages.run_record import remember_tables, start_run
-from planning_health.stages.table_stage import MEASUREMENT
+from planning_health.stages.table_stage import MEASURE
 
 KIND: Final = "discovery"
 
@@ -65,22 +64,20 @@ def _not_requested(tables: list[TableName], requested: Sequence[str]) -> dict[st
 
 def _not_due(settings: SettingsDocument, run_folder: RunFolder, tables: list[TableName]) -> dict[str, str]:
     """Tables that were measured lately enough, with when."""
-    now = datetime.now(UTC)
+    now, measured = datetime.now(UTC), _last_measured(run_folder)
     found: dict[str, str] = {}
     for table in tables:
-        rule = settings.rule_for(table)
-        if rule is None or rule.every is None:
-            continue
-        last = _last_measured(run_folder, table)
-        if last is not None and now - last < rule.every * (1 - EARLY):
+        rule, last = settings.rule_for(table), measured.get(str(table))
+        if rule and rule.every and last and now - last < rule.every * (1 - EARLY):
             found[str(table)] = last.isoformat()
     return found
 
 
-def _last_measured(run_folder: RunFolder, table: TableName) -> datetime | None:
-    """When a run of the same Dag measured the table last."""
-    folder = run_folder.table_path(table).split("/")
-    results = results_below(
-        run_folder.home, "runs", run_folder.dag_id, "*", *map(glob.escape, folder), f"{MEASUREMENT}.json"
-    )
-    return max((datetime.fromisoformat(item.created_at) for item in results if item.status == "ok"), default=None)
+def _last_measured(run_folder: RunFolder) -> dict[str, datetime]:
+    """When runs of the same Dag measured each table last, from one file a run: there may be hundreds of tables."""
+    found: dict[str, datetime] = {}
+    for run in results_below(run_folder.home, "runs", run_folder.dag_id, "*", f"{MEASURE}.json"):
+        at = datetime.fromisoformat(run.created_at)
+        for name in set(run.data["tables"]) - set(run.data["failed"]):
+            found[name] = max(at, found.get(name, at))
+    return found

@@ -18,6 +18,9 @@ from planning_health.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
+MEASURE = "measure"
+"""Kind of the run's result of the measure step: which tables were measured, and which failed."""
+
 MEASUREMENT = "measurement"
 """Kind of the per-table result that the measure step writes."""
 
