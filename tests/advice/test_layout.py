@@ -118,8 +118,8 @@ def test_the_default_is_good_enough_where_another_layout_saves_a_few_millisecond
     assert found.why == (
         "Iceberg's default manifest size is good enough: an observed scan plans in 8.4 ms with today's 20 manifests, "
         f"and the quickest layout would save {found.now.planning_ms - quickest.planning_ms:.1f} ms (15 manifests of up "
-        "to 65,536 bytes); another size or order is advised from 10 ms and 5% of a scan on (whether a rewrite in this one "
-        "pays: planning-health maintain)"
+        "to 65,536 bytes); another size or order is advised from 10 ms and 5% of a scan on (whether a rewrite in this "
+        "one pays: planning-health maintain)"
     )
 
 
