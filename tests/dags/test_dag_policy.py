@@ -70,6 +70,19 @@ def test_parsing_is_quick_and_imports_nothing_heavy(tmp_path: Path) -> None:
     assert parsed["seconds"] < 1.0
 
 
+def test_the_command_line_s_report_takes_the_steps_of_the_weekly_dag(bag: DagBag) -> None:
+    from planning_health.cli.report import TABLE_STEPS
+
+    weekly = bag.dags["planning_health_weekly"]
+    mapped = {task.label for task in weekly.tasks if task.task_id.startswith("table_health.")}
+    assert mapped == {step.__name__ for step in TABLE_STEPS}
+    order = {step.__name__: place for place, step in enumerate(TABLE_STEPS)}
+    for task in weekly.tasks:
+        for earlier in task.upstream_list:
+            if task.label in order and earlier.label in order:
+                assert order[earlier.label] < order[task.label]
+
+
 def test_it_says_whose_it_is_and_what_to_do_when_it_fails(dag: DAG) -> None:
     assert {"iceberg", "planning-health"} <= set(dag.tags)
     assert {task.owner for task in dag.tasks} == {"data-platform"}
