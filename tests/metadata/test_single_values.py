@@ -25,6 +25,7 @@ from pyiceberg.types import (
     TimestampType,
     TimestamptzType,
     TimeType,
+    UnknownType,
     UUIDType,
 )
 
@@ -67,6 +68,7 @@ UNKNOWN: list[tuple[IcebergType, bytes]] = [
     (StringType(), b"\xff\xfe"),
     (UUIDType(), b"\x01\x02"),
     (DecimalType(9, 2), b""),
+    (UnknownType(), b"\x01"),
 ]
 
 
