@@ -389,7 +389,7 @@ def test_pages_are_usable_by_keyboard_and_screen_reader(pages: TestClient, path:
     assert {field["id"] for field in shown} <= labelled
     ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    regions = [region for region in outline.all("div") if region.get("role") == "region"]
+    regions = [region for region in outline.all("div") if region.get("role") in ("region", "group")]
     assert all(region.get("tabindex") == "0" for region in regions)
     assert all(region.get("aria-label") or region.get("aria-labelledby") for region in regions)
 
