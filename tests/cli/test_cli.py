@@ -415,10 +415,18 @@ def test_maintain_apply_repairs_and_rollback_undoes_it(lake: Cli) -> None:
 
 
 @pytest.mark.spark
-def test_verify_fails_when_the_snapshots_do_not_hold_the_same(lake: Cli, spark: SparkSession) -> None:
+def test_verify_tells_what_was_committed_and_fails_where_nothing_explains_a_difference(
+    lake: Cli, spark: SparkSession
+) -> None:
     old = lake("plan", TABLE, "--json").json["snapshot_id"]
     spark.sql("INSERT INTO lake.test_cli.`Late Orders` VALUES (99, DATE'2026-01-01')")
-    result = lake("verify", TABLE, "--against", str(old))
+    told = lake("verify", TABLE, "--against", str(old), "--json")
+    assert told.status == 0, told.err
+    new = told.json["snapshot_id"]
+    observed = {check["name"]: check["observed"] for check in told.json["data"]["checks"]}
+    assert observed[f"data files of append {new}"] == "1 added (1 row)"
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('test_cli.`Late Orders`', {old})")
+    result = lake("verify", TABLE, "--against", str(new))
     assert result.status == 1
     assert re.search(r"does not hold what snapshot \d+ held: \d of \d+ checks failed$", result.err.strip())
     assert lake("verify", TABLE, "--against", "17").status == 2

@@ -37,7 +37,7 @@ from pyiceberg.types import (
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata, SnapshotChoice
 from planning_health.metadata.record import record
-from planning_health.metadata.record_spark import _java_reader, load_java_table
+from planning_health.metadata.record_spark import java_reader, load_java_table
 from planning_health.metadata.store import parse_table_metadata
 from planning_health.planning.literals import Kind, Literal, decimal_of, to_json_value
 from planning_health.planning.transforms import result_type, transform_function
@@ -208,7 +208,7 @@ class JavaTable:
         """Record the planning metadata, of all columns unless some are named."""
         metadata = parse_table_metadata(self.metadata_json())
         names = [schema.find_column_name(i) or "" for schema in metadata.schemas for i in schema.field_ids]
-        reader = _java_reader(load_java_table(self.spark, self.name))
+        reader = java_reader(load_java_table(self.spark, self.name))
         return record(self.name, metadata, "", reader, queried=names if queried is None else queried, choice=choice)
 
 

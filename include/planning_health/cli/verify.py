@@ -30,7 +30,10 @@ def verify(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compares the table's current snapshot with an earlier one: files, rows, deletes, sequence numbers."""
+    """Compares the table's current snapshot with an earlier one: files, rows, deletes, sequence numbers.
+
+    What commits in between added and removed is told with its snapshot; any other difference fails.
+    """
     document = load_settings(settings)
     name = TableName.parse(table)
     folder = new_run_folder(document)

@@ -58,7 +58,7 @@ from planning_health.maintenance.trim.prediction import TrimPrediction, predict_
 from planning_health.maintenance.trim.rewrite import trim_manifests
 from planning_health.maintenance.trim.rule import TrimRule
 from planning_health.maintenance.trim.verification import compare_trimmed
-from planning_health.maintenance.verification import Check, VerificationReport, compare_snapshots
+from planning_health.maintenance.verification import COMPARED_COLUMNS, Check, VerificationReport, compare_snapshots
 from planning_health.maintenance.workload import Workload, opened_json
 from planning_health.metadata import PlanningMetadata, SnapshotChoice, load
 from planning_health.metadata.record_spark import load_java_table, record_with_spark
@@ -69,9 +69,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-_COMPARED_COLUMNS: Final = 32
-"""Of so many columns bounds are compared file by file after a trim; of the others the sums of their bytes are."""
 
 _SUCCESS: Final = frozenset({"done", "planned", "no_op"})
 
@@ -404,7 +401,7 @@ class Action:
     def _record_bounds(self, rule: TrimRule, *snapshot_ids: int) -> None:
         """Sees to it that the first columns whose bounds a trim leaves are recorded, to compare them one by one."""
         schema = self._at(snapshot_ids[0]).info.metadata.schema()
-        kept = [field_id for field_id in sorted(rule.with_bounds()) if field_id in schema.field_ids][:_COMPARED_COLUMNS]
+        kept = [field_id for field_id in sorted(rule.with_bounds()) if field_id in schema.field_ids][:COMPARED_COLUMNS]
         self.queried |= {name for field_id in kept if (name := schema.find_column_name(field_id))}
         for snapshot_id in snapshot_ids:
             known = self._recorded.get(snapshot_id)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
-from planning_health.maintenance.java_table import current_snapshot_id, describe, own_snapshots, parent_id
-from planning_health.maintenance.properties import PropertyChange, PropertyPlan, apply_properties
-from planning_health.metadata.record_spark import load_java_table
+from planning_health.maintenance.java_table import (
+    FailureKind,
+    current_snapshot_id,
+    describe,
+    failure_kind,
+    own_snapshots,
+    parent_id,
+)
+from planning_health.maintenance.properties import PropertyChange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,18 +81,30 @@ def _target(java_table: Any, run_id: str) -> int | None:
     return target
 
 
-def roll_back(spark: SparkSession, table: TableName, plan: RollbackPlan) -> None:
-    """Undoes a run as planned: the snapshot first, since it is what a concurrent commit can forbid.
+def roll_back(spark: SparkSession, java_table: Any, table: TableName, plan: RollbackPlan) -> None:
+    """Undoes a run as planned, in one commit on the very state of the table that the plan was made from.
+
+    Iceberg's own rollback tries again on top of what others have committed meanwhile, and loses that.
 
     Raises:
+        CannotRollBackError: when somebody has committed since the table was loaded.
         WorkFailedError: when the catalog refuses.
     """
+    if plan.snapshot_id is None and not plan.properties:
+        return
+    jvm: Any = spark._jvm
+    operations = java_table.operations()
+    base = operations.current()
+    update = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
+    if plan.snapshot_id is not None:
+        update = update.setBranchSnapshot(plan.snapshot_id, "main")
+    update = update.setProperties({change.key: change.after for change in plan.properties if change.after is not None})
+    update = update.removeProperties({change.key for change in plan.properties if change.after is None})
     try:
-        if plan.snapshot_id is not None:
-            load_java_table(spark, table).manageSnapshots().rollbackTo(plan.snapshot_id).commit()
-        if plan.properties:
-            apply_properties(load_java_table(spark, table), PropertyPlan(plan.properties, ()))
-    except WorkFailedError:
-        raise
+        operations.commit(base, update.build())
     except Exception as error:
+        if failure_kind(error) is FailureKind.CONFLICT:
+            raise CannotRollBackError(
+                f"somebody has changed {table} at this moment, and going back could lose that; try again"
+            ) from error
         raise WorkFailedError(f"{table} could not be rolled back: {describe(error)}") from error

@@ -12,14 +12,17 @@ from planning_health.maintenance.layout import live_files
 from planning_health.metadata.model import DATA, DELETED, DELETES, PlanningMetadata, TableInfo
 from planning_health.metadata.single_values import decode
 
+COMPARED_COLUMNS: Final = 32
+"""Of so many columns statistics are compared file by file; of the others the sums of their bytes are."""
+
 _MAX_EXAMPLES: Final = 3
-_LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
+LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
 """Where an entry stands: the rewrite's whole purpose."""
 
 _IDENTITY: Final = ("file_path", "content", "content_offset")
 """What makes an entry the same one: deletion vectors share a Puffin file."""
 
-_COMPARED_BY_VALUE: Final = frozenset({"first_row_id", "partition"})
+COMPARED_BY_VALUE: Final = frozenset({"first_row_id", "partition"})
 
 _ORDER: Final = (*_IDENTITY, "spec_id", "sequence_number", "file_sequence_number", "snapshot_id")
 
@@ -76,7 +79,7 @@ def compare_snapshots(before: PlanningMetadata, after: PlanningMetadata) -> Veri
         before: the earlier snapshot.
         after: the later one; its recording is the proof that each of its manifests can be read.
     """
-    return report_of(before, after, [*content_checks(before, after), _statistics("data", before, after, DATA)])
+    return report_of(before, after, [*content_checks(before, after), statistics_bytes("data", before, after, DATA)])
 
 
 def content_checks(before: PlanningMetadata, after: PlanningMetadata) -> list[Check]:
@@ -86,8 +89,8 @@ def content_checks(before: PlanningMetadata, after: PlanningMetadata) -> list[Ch
         equal("the same table", uuids[1], uuids[0]),
         *_compare_files("data files", before.data_files, after.data_files, after.info),
         *_compare_files("delete files", before.delete_files, after.delete_files, after.info),
-        _statistics("delete", before, after, DELETES),
-        *_manifests(after),
+        statistics_bytes("delete", before, after, DELETES),
+        *manifest_checks(after),
     ]
 
 
@@ -126,20 +129,20 @@ def _compare_files(label: str, before: pa.Table, after: pa.Table, info: TableInf
         added = set(later["file_path"].to_pylist()) - set(earlier["file_path"].to_pylist())
         same = Check(name=f"the same {label}", success=False, observed="another set", expected="the same set")
         return [*checks, same, none(f"{label} lost", sorted(lost)), none(f"{label} added", sorted(added))]
-    attributes = [name for name in earlier.column_names if name not in _LAYOUT and name not in _COMPARED_BY_VALUE]
+    attributes = [name for name in earlier.column_names if name not in LAYOUT and name not in COMPARED_BY_VALUE]
     compared = [name for name in attributes if "." not in name or name in later.column_names]
     changed = [name for name in compared if not earlier[name].equals(later[name])]
-    if not _same_partitions(earlier, later, info):
+    if not same_partitions(earlier, later, info):
         changed.append("partition")
     return [
         *checks,
         Check(name=f"the same {label}", success=True, observed=len(later), expected=len(earlier)),
         none(f"attributes of {label} changed", changed),
-        _row_ids(label, earlier, later, info.format_version),
+        row_ids(label, earlier, later, info.format_version),
     ]
 
 
-def _same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool:
+def same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool:
     """Whether partition values are equal; a rewrite writes those of promoted columns in the wider type."""
     if earlier["partition"].equals(later["partition"]):
         return True
@@ -157,7 +160,7 @@ def _same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> boo
     )
 
 
-def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:
+def row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:
     """A known first row id stays; an unknown one may be assigned from format version 3 on."""
     had = pc.is_valid(earlier["first_row_id"])
     changed = pc.and_(had, pc.fill_null(pc.not_equal(earlier["first_row_id"], later["first_row_id"]), True))
@@ -166,10 +169,10 @@ def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int
     return none(f"first row ids of {label} changed", later.filter(changed)["file_path"].to_pylist())
 
 
-def _statistics(label: str, before: PlanningMetadata, after: PlanningMetadata, content: int) -> Check:
+def statistics_bytes(label: str, before: PlanningMetadata, after: PlanningMetadata, content: int) -> Check:
     """Bytes of all columns' statistics: the same, or fewer where DELETED entries were dropped with theirs."""
-    earlier, dropped_from = _statistics_bytes(before, content)
-    later, remaining = _statistics_bytes(after, content)
+    earlier, dropped_from = column_bytes(before, content)
+    later, remaining = column_bytes(after, content)
     success = later == earlier if remaining == dropped_from else later.keys() <= earlier.keys()
     if success and remaining != dropped_from:
         success = all(count <= earlier[column] for column, count in later.items())
@@ -181,7 +184,8 @@ def _statistics(label: str, before: PlanningMetadata, after: PlanningMetadata, c
     )
 
 
-def _statistics_bytes(metadata: PlanningMetadata, content: int) -> tuple[dict[int, int], int]:
+def column_bytes(metadata: PlanningMetadata, content: int) -> tuple[dict[int, int], int]:
+    """Bytes of statistics by column, over the manifests of this content, and how many DELETED entries these hold."""
     manifests = metadata.manifests.filter(pc.equal(metadata.manifests["content"], content))
     total: dict[int, int] = {}
     for columns in manifests["statistics_bytes"].to_pylist():
@@ -190,7 +194,8 @@ def _statistics_bytes(metadata: PlanningMetadata, content: int) -> tuple[dict[in
     return total, pc.sum(manifests["entries_deleted"]).as_py() or 0
 
 
-def _manifests(after: PlanningMetadata) -> list[Check]:
+def manifest_checks(after: PlanningMetadata) -> list[Check]:
+    """Whether a snapshot's manifests are what its manifest list says, and were read."""
     rows = after.manifests.select(
         ["path", "length", "file_size", "ordinal", "content", "min_sequence_number"]
         + [f"{kind}_files_count" for kind in ("added", "existing", "deleted")]

@@ -13,12 +13,13 @@ from pydantic import ValidationError
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from requests.exceptions import RequestException
 from sqlalchemy.exc import OperationalError
 
 from planning_health.catalog_contents import no_such_table
-from planning_health.errors import InputError, NotMeasurableError, first_problem
+from planning_health.errors import InputError, NotMeasurableError, first_problem, told
 from planning_health.identifiers import TableName
 from planning_health.metadata.manifest_encoding import EntrySamples, sample_budgets, sample_manifest
 from planning_health.metadata.manifest_list import ManifestFile, read_manifest_list
@@ -49,17 +50,27 @@ def record_with_pyiceberg(
         InputError: when the table or the snapshot does not exist.
         NotMeasurableError: when its metadata cannot be read, with the reason.
     """
+    table = open_table(catalog, name)
+    return record(name, table.metadata, table.metadata_location, reader(table.io), queried=queried, choice=choice)
+
+
+def open_table(catalog: Catalog, name: TableName) -> Table:
+    """Loads a table.
+
+    Raises:
+        InputError: when it does not exist, or the catalog cannot be reached.
+        NotMeasurableError: when its metadata cannot be read, with the reason.
+    """
     try:
-        table = catalog.load_table(name.identifier)
+        return catalog.load_table(name.identifier)
     except NoSuchTableError as error:
         raise no_such_table(catalog, name) from error
     except ValidationError as error:
         raise NotMeasurableError(f"the table metadata is not supported or damaged: {first_problem(error)}") from error
     except (OperationalError, RequestException) as error:
-        raise InputError(f"catalog {name.catalog!r} cannot be reached: {first_line(error)}") from error
+        raise InputError(f"catalog {name.catalog!r} cannot be reached: {told(error)}") from error
     except Exception as error:  # whatever a catalog or a store raises, this table cannot be measured
         raise NotMeasurableError(f"the table cannot be loaded ({type(error).__name__}: {first_line(error)})") from error
-    return record(name, table.metadata, table.metadata_location, reader(table.io), queried=queried, choice=choice)
 
 
 def reader(file_io: FileIO) -> ReadBytes:

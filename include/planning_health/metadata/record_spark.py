@@ -6,13 +6,16 @@ through one process row by row. The result equals what ``record`` makes without 
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pyiceberg.table.metadata import TableMetadata
 
 from planning_health.errors import InputError, NotMeasurableError
 from planning_health.identifiers import TableName
@@ -38,7 +41,11 @@ from planning_health.redaction import first_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MANIFESTS_PER_TASK: Final = 16
+_MANIFESTS_PER_PART: Final = 16
+"""As many are in memory at once, and in one file of the recording."""
+_TASKS_PER_CORE: Final = 2
+_MOST_PARTS_PER_TASK: Final = 16
+"""A task costs PySpark up to half a second, whatever it does; a failed one is repeated as a whole."""
 
 
 def record_with_spark(
@@ -64,9 +71,9 @@ def record_with_spark(
     """
     started = time.perf_counter()
     java_table = load_java_table(spark, name)
-    metadata = parse_table_metadata(_metadata_json(spark, java_table))
+    metadata = table_metadata(spark, java_table)
     snapshot_id, schema = (choice or SnapshotChoice()).resolve(metadata)
-    manifests, list_bytes = manifests_of(metadata, snapshot_id, _java_reader(java_table))
+    manifests, list_bytes = manifests_of(metadata, snapshot_id, java_reader(java_table))
     clear(folder)
     task = _RecordTask(
         folder=folder,
@@ -141,12 +148,15 @@ def _lacks_a_class(reasons: list[str]) -> bool:
     return any(text in reason for reason in reasons for text in ("ClassNotFound", "NoClassDef", "No suitable driver"))
 
 
-def _metadata_json(spark: SparkSession, java_table: Any) -> str:
-    parser = spark._jvm.org.apache.iceberg.TableMetadataParser
-    return str(parser.toJson(java_table.operations().current()))
+def table_metadata(spark: SparkSession, java_table: Any) -> TableMetadata:
+    """The metadata of a loaded table."""
+    parser: Any = spark._jvm.org.apache.iceberg.TableMetadataParser
+    return parse_table_metadata(str(parser.toJson(java_table.operations().current())))
 
 
-def _java_reader(java_table: Any) -> ReadBytes:
+def java_reader(java_table: Any) -> ReadBytes:
+    """A function that reads whole files through the table's own file IO."""
+
     def read(path: str) -> bytes:
         try:
             stream = java_table.io().newInputFile(path).newStream()
@@ -190,10 +200,12 @@ class _RecordTask:
 def _run(spark: SparkSession, task: _RecordTask, kind: str, manifests: list[ManifestFile]) -> list[dict[str, Any]]:
     if not manifests:
         return []
-    chunks = [manifests[start : start + _MANIFESTS_PER_TASK] for start in range(0, len(manifests), _MANIFESTS_PER_TASK)]
+    parts = [manifests[start : start + _MANIFESTS_PER_PART] for start in range(0, len(manifests), _MANIFESTS_PER_PART)]
     record_part = _part_recorder(task, kind)
     rows: list[dict[str, Any]] = (
-        spark.sparkContext.parallelize(list(enumerate(chunks)), len(chunks))
+        spark.sparkContext.parallelize(
+            list(enumerate(parts)), _tasks(len(parts), spark.sparkContext.defaultParallelism)
+        )
         .flatMap(lambda part: record_part(*part))
         .collect()
     )
@@ -202,6 +214,11 @@ def _run(spark: SparkSession, task: _RecordTask, kind: str, manifests: list[Mani
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         raise NotMeasurableError(f"{failures[0]}{more}")
     return rows
+
+
+def _tasks(parts: int, cores: int) -> int:
+    """Enough for all cores, yet no longer ones than may be repeated."""
+    return max(min(parts, cores * _TASKS_PER_CORE), -(-parts // _MOST_PARTS_PER_TASK))
 
 
 def _part_recorder(task: _RecordTask, kind: str) -> Callable[[int, list[ManifestFile]], Iterator[dict[str, Any]]]:
@@ -224,5 +241,12 @@ def _part_recorder(task: _RecordTask, kind: str) -> Callable[[int, list[Manifest
             yield manifest.columns() | columns | {"equality_ids": sorted(decoded.equality_ids), "error": None}
         if files:
             write_parquet(pa.concat_tables(files), f"{task.folder}/{kind}/part-{part:05}.parquet")
+        _keep_what_is_imported()
 
     return record_part
+
+
+@cache
+def _keep_what_is_imported() -> None:
+    """Once a worker: PySpark collects garbage after each task, which would go through all modules every time."""
+    gc.freeze()

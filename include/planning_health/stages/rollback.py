@@ -58,8 +58,9 @@ def rollback(settings: SettingsDocument, run_folder: RunFolder, table: TableName
     try:
         with lease(settings.home, table, run_folder.run_id, spark.sparkContext.applicationId):
             changes = recorded_changes(run_folder, table)
-            plan = plan_rollback(load_java_table(spark, table), run_folder.run_id, changes)
-            roll_back(spark, table, plan)
+            java_table = load_java_table(spark, table)
+            plan = plan_rollback(java_table, run_folder.run_id, changes)
+            roll_back(spark, java_table, table, plan)
             java_table = load_java_table(spark, table)
             table_uuid, current = str(java_table.uuid()), current_snapshot_id(java_table)
     except PlanningHealthError as error:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pyiceberg.table.metadata import TableMetadata
 
 from planning_health.catalogs import load_pyiceberg_catalog
 from planning_health.envelope import Envelope
 from planning_health.identifiers import TableName
-from planning_health.maintenance.java_table import ACTION_PROPERTY, SPEC_ID_PROPERTY, TRIM
-from planning_health.maintenance.trim.metrics_config import trim_rule
-from planning_health.maintenance.trim.verification import compare_trimmed
-from planning_health.maintenance.verification import VerificationReport, compare_snapshots
-from planning_health.metadata import PlanningMetadata, SnapshotChoice, load, record_with_pyiceberg
+from planning_health.maintenance.history import commits_between, compare_history, removed_files
+from planning_health.maintenance.verification import COMPARED_COLUMNS, Check, compare_snapshots
+from planning_health.metadata import PlanningMetadata, SnapshotChoice, load
+from planning_health.metadata.record import ReadBytes, open_table, reader, record
+from planning_health.planning.fewer_statistics import leaf_columns
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.measure import queried_columns
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KIND = "verification"
+
+_NO_ANCESTOR: Final = Check(
+    name="history",
+    success=True,
+    observed="the earlier snapshot is no known ancestor of the later one: compared as they are",
+)
 
 
 def verify(
@@ -32,6 +41,10 @@ def verify(
     spark: SparkSession | None = None,
 ) -> Envelope:
     """Compares a snapshot (the current one by default) with an earlier one: files, rows, deletes, sequence numbers.
+
+    What commits between the two added and removed is told, and no difference; see
+    :func:`planning_health.maintenance.history.compare_history`. Snapshots of different histories (one was rolled back,
+    or those between them have been expired) are compared as they are.
 
     Args:
         settings: the settings.
@@ -48,20 +61,13 @@ def verify(
         InputError: when the table or a snapshot does not exist.
         NotMeasurableError: when a manifest cannot be read, naming it.
     """
-    queried = queried_columns(settings, table)
-
-    def record(name: str, choice: SnapshotChoice) -> PlanningMetadata:
-        if spark is None:
-            catalog = load_pyiceberg_catalog(settings, table.catalog)
-            return record_with_pyiceberg(catalog, table, queried=queried, choice=choice)
-        from planning_health.metadata.record_spark import record_with_spark
-
-        folder = f"{run_folder.url}/{run_folder.table_path(table)}/verification/{name}"
-        record_with_spark(spark, table, folder, queried=queried, choice=choice)
-        return load(folder)
-
+    metadata, read, record = _opened(settings, run_folder, table, spark)
     before, after = record("before", against), record("after", snapshot or SnapshotChoice())
-    report = _compared(before, after)
+    commits = commits_between(metadata, before.info.snapshot_id, after.info.snapshot_id)
+    if commits is None:
+        report = compare_snapshots(before, after).with_check(_NO_ANCESTOR)
+    else:
+        report = compare_history(before, after, commits, lambda snapshot_id: removed_files(metadata, snapshot_id, read))
     return run_folder.write_result(
         KIND,
         table=table,
@@ -78,15 +84,38 @@ def verify(
     )
 
 
-def _compared(before: PlanningMetadata, after: PlanningMetadata) -> VerificationReport:
-    """A trim and the snapshot right before it are compared by what the metrics properties leave."""
-    snapshot = after.info.snapshot
-    summary = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary else {}
-    if (
-        snapshot is None
-        or snapshot.parent_snapshot_id != before.info.snapshot_id
-        or summary.get(ACTION_PROPERTY) != TRIM
-    ):
-        return compare_snapshots(before, after)
-    rule = trim_rule(before, after.info.properties)
-    return compare_trimmed(before, after, int(summary[SPEC_ID_PROPERTY]), rule)
+Recorder = Callable[[str, SnapshotChoice], PlanningMetadata]
+
+
+def _opened(
+    settings: SettingsDocument, run_folder: RunFolder, table: TableName, spark: SparkSession | None
+) -> tuple[TableMetadata, ReadBytes, Recorder]:
+    """The table's metadata, what reads its files, and what records one of its snapshots under a name."""
+    if spark is None:
+        opened = open_table(load_pyiceberg_catalog(settings, table.catalog), table)
+        metadata, read = opened.metadata, reader(opened.io)
+        columns = _compared_columns(settings, table, metadata)
+
+        def record_here(_: str, choice: SnapshotChoice) -> PlanningMetadata:
+            return record(table, metadata, opened.metadata_location, read, queried=columns, choice=choice)
+
+        return metadata, read, record_here
+    from planning_health.metadata import record_spark
+
+    java_table = record_spark.load_java_table(spark, table)
+    metadata = record_spark.table_metadata(spark, java_table)
+    columns = _compared_columns(settings, table, metadata)
+
+    def record_there(name: str, choice: SnapshotChoice) -> PlanningMetadata:
+        folder = f"{run_folder.url}/{run_folder.table_path(table)}/verification/{name}"
+        record_spark.record_with_spark(spark, table, folder, queried=columns, choice=choice)
+        return load(folder)
+
+    return metadata, record_spark.java_reader(java_table), record_there
+
+
+def _compared_columns(settings: SettingsDocument, table: TableName, metadata: TableMetadata) -> frozenset[str]:
+    """The columns whose statistics are compared file by file: those of the queries, and the first of all others."""
+    schema = metadata.schema()
+    first = [schema.find_column_name(field_id) for field_id in list(leaf_columns(schema))[:COMPARED_COLUMNS]]
+    return queried_columns(settings, table) | {name for name in first if name}

@@ -186,3 +186,57 @@ def manifests_of_undone(table: Table, result: dict[str, Any]) -> list[str]:
     ours = [int(snapshot) for snapshot in result["snapshots"].values()]
     java = table.java()
     return [m.path() for snapshot in ours for m in java.snapshot(snapshot).allManifests(java.io())]
+
+
+def test_verify_holds_over_trims_and_whatever_else_was_committed_between(
+    spark: SparkSession, settings: SettingsDocument, tmp_path: Path
+) -> None:
+    """Two trims, the second one narrower, among appends, deletes, a compaction and a rewrite by Iceberg itself."""
+    table = Table.create(spark, settings, "history", 2, ", 'write.delete.mode'='merge-on-read'")
+    fill(table, tmp_path, equality_deletes=True, merge_on_read=True)
+    first = table.snapshot_id()
+    table.act(trim(metrics_columns=dict.fromkeys(("id", "d", "s"), "full")))
+    assert compared(table, first)["status"] == "ok"
+    table.append(300)
+    narrow = trim(metrics_columns={"id": "counts", "s": "truncate(2)"})
+    second = table.snapshot_id()
+    table.act(narrow)
+    found = compared(table, first)
+    assert found["status"] == "ok", found["reason"]
+    assert [name for name in found["told"] if name.startswith("data files of")] == [f"data files of append {second}"]
+    assert found["told"][f"data files of append {second}"].endswith(" added (60 rows)")
+
+    table.sql("DELETE FROM {t} WHERE id % 13 = 5")
+    table.sql("DELETE FROM {t} WHERE d = DATE'2024-01-03' OR d IS NULL")
+    table.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.update.mode'='copy-on-write')")
+    table.sql("UPDATE {t} SET x = 0 WHERE id = 300")
+    found = compared(table, first)
+    assert found["status"] == "ok", found["reason"]
+    assert operations(found) == {"append", "delete", "overwrite"}
+    table.sql(f"CALL lake.system.rewrite_data_files(table => '{table.name.sql}', options => map('rewrite-all','true'))")
+    table.sql(f"CALL lake.system.rewrite_manifests(table => '{table.name.sql}', use_caching => false)")
+    table.act(narrow)
+    for session in (spark, None):
+        found = compared(table, first, session)
+        assert found["status"] == "ok", found["reason"]
+        assert "replace" in operations(found)  # what was appended since is in neither snapshot
+    assert found["told"]["data files lost without a commit that removed them"] == 0
+
+    java, current = table.java(), table.snapshot_id()
+    java.manageSnapshots().rollbackTo(first).commit()
+    stale = compared(table, current)
+    assert "no known ancestor" in stale["told"]["history"]
+    assert stale["status"] == "failed"
+
+
+def operations(found: dict[str, Any]) -> set[str]:
+    """The kinds of commits that are told to have added or removed files."""
+    return {name.split(" files of ")[1].split()[0] for name in found["told"] if " files of " in name}
+
+
+def compared(table: Table, against: int, session: SparkSession | None = None) -> dict[str, Any]:
+    run = table.run()
+    envelope = verify(table.settings, run, table.name, SnapshotChoice(snapshot_id=against), spark=session)
+    checks = run.require_result("verification", table.name).data["checks"]
+    told = {check["name"]: check["observed"] for check in checks}
+    return {"status": envelope.status, "reason": envelope.reason, "told": told}

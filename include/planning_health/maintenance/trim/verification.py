@@ -106,11 +106,12 @@ def _bounds(before: PlanningMetadata, after: PlanningMetadata) -> Check:
             continue
         changed = pc.fill_null(pc.not_equal(earlier[name], later[name]), False)
         pairs = zip(earlier[name].filter(changed).to_pylist(), later[name].filter(changed).to_pylist(), strict=True)
-        wrong += [name for old, new in pairs if not _still_bounds(old, new, upper=statistic == "upper_bound")]
+        wrong += [name for old, new in pairs if not still_bounds(old, new, upper=statistic == "upper_bound")]
     return none("changed bounds that are no bounds", wrong)
 
 
-def _still_bounds(old: bytes, new: bytes, *, upper: bool) -> bool:
+def still_bounds(old: bytes, new: bytes, *, upper: bool) -> bool:
+    """Whether a bound that was changed is shorter and still one: a beginning below, something greater above."""
     return new > old if upper else old.startswith(new)
 
 
