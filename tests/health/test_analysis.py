@@ -116,7 +116,7 @@ def test_a_finding_names_its_spec_by_its_fields_and_says_what_its_threshold_is_f
         "The threshold of 10 (critical: 50) is for specs with more than 20 data manifests and no clustered field."
     )
     assert (
-        "The threshold of 30 (critical: 90) is for manifests that are more than twice as wide"
+        "The threshold of 30 days (critical: 90 days) is for manifests that are more than twice as wide"
         in (evidence["wide_manifests:0.d_0"])
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from planning_health.health.catalogue import SIGNALS
 from planning_health.settings.models import TableRule, Threshold
 from planning_health.settings.thresholds import DEFAULTS
 
@@ -37,7 +38,9 @@ class Thresholds:
         default, threshold = DEFAULTS.get(signal), self.by_signal.get(signal)
         if default is None or threshold is None or not default.floor:
             return ""
-        return f"The threshold of {threshold.warning:g} (critical: {threshold.critical:g}) is for {default.floor}."
+        unit = SIGNALS[signal].unit if signal in SIGNALS else ""
+        warning, critical = (f"{value:g} {unit}".rstrip() for value in (threshold.warning, threshold.critical))
+        return f"The threshold of {warning} (critical: {critical}) is for {default.floor}."
 
     def reached(self, signal: str, level: Level) -> float | None:
         """The threshold that a level stands for; ``None`` below a warning."""

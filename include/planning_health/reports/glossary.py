@@ -36,6 +36,11 @@ _ALWAYS: Final = (
         "The rule by which a table's rows are partitioned. A table whose rule was changed has several, numbered from "
         "0, and manifests of each.",
     ),
+    _Term(
+        "Planning cost",
+        "What planning the queries opens and reads as one number: the bytes of the manifests that are opened, and "
+        "65,536 for opening each. × 0.5 means half of it.",
+    ),
     _Term("Not measured", "The number is unknown. It is never shown as 0."),
 )
 
