@@ -37,7 +37,21 @@ class Airflow:
         """
         answer = self.client.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None, "conf": dict(conf)})
         assert answer.status_code == 200, answer.text
-        run_id = answer.json()["dag_run_id"]
+        return self._end_of(dag_id, answer.json()["dag_run_id"])
+
+    def run_by_event(self, dag_id: str, asset: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """Emits an event of an asset that schedules a Dag, and waits for the end of the run that it starts."""
+        (found,) = self.client.get("/assets", params={"name_pattern": asset}).json()["assets"]
+        answer = self.client.post("/assets/events", json={"asset_id": found["id"], "extra": dict(extra)})
+        assert answer.status_code == 200, answer.text
+        runs = f"/dags/{dag_id}/dagRuns"
+        deadline = time.monotonic() + _START_SECONDS
+        while not (started := self.client.get(runs, params={"run_type": "asset_triggered"}).json()["dag_runs"]):
+            assert time.monotonic() < deadline, f"the event of {asset} started no run of {dag_id}"
+            time.sleep(1)
+        return self._end_of(dag_id, started[0]["dag_run_id"])
+
+    def _end_of(self, dag_id: str, run_id: str) -> dict[str, Any]:
         deadline = time.monotonic() + _RUN_SECONDS
         while time.monotonic() < deadline:
             run: dict[str, Any] = self.client.get(f"/dags/{dag_id}/dagRuns/{run_id}").json()

@@ -89,6 +89,7 @@ class LocalCompose:
         document["spark"]["conf"] = {
             "spark.sql.shuffle.partitions": "4",
             "spark.eventLog.enabled": "true",  # the whole configuration, where the search for secrets finds it
+            "spark.eventLog.compress": "false",
             "spark.eventLog.dir": (self.folder / "spark").as_uri(),
         }
         self.settings_file.write_text(yaml.safe_dump(document))

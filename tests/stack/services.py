@@ -61,13 +61,12 @@ class Stack:
         Raises:
             AssertionError: when it failed.
         """
-        command = self.compose.service(service)["command"]
-        done = subprocess.run(
-            command, env=self.environment(service), capture_output=True, text=True, timeout=timeout, check=False
-        )
-        self.log(service).write_text(done.stdout + done.stderr)
-        assert done.returncode == 0, f"{service} failed:\n{(done.stdout + done.stderr)[-5000:]}"
-        return done.stdout
+        log = self.log(service)
+        with running(self.compose.service(service)["command"], log, self.environment(service)) as process:
+            status = process.wait(timeout)
+        said = log.read_text()
+        assert status == 0, f"{service} ended with status {status}:\n{said[-5000:]}"
+        return said
 
     def log(self, service: str) -> Path:
         """What a service of Airflow wrote to its terminal."""

@@ -88,10 +88,12 @@ def test_trim_through_the_object_store_leaves_files_and_no_litter(
     assert stored == known
 
 
-def test_the_weekly_report_by_the_scheduler_covers_every_table_and_the_repairs(airflow: Airflow, stack: Stack) -> None:
+def test_the_scheduler_measures_the_tables_of_an_event_and_reports_every_table(airflow: Airflow, stack: Stack) -> None:
+    """The weekly Dag by the scheduler, for two tables: the smoke service's run was for all."""
     earlier = _applications(stack)
-    run = airflow.run("planning_health_weekly", {})
+    run = airflow.run_by_event("planning_health_weekly", "planning_health_request", {"tables": [ORDERS, WIDE]})
     assert run["state"] == "success", airflow.task_states(run)
+    assert airflow.xcom(run, "measure")["headline"]["tables"] == 2
     assert _reported(stack) >= {str(name) for name in demo_table_names()}
     assert _applications(stack) > earlier
 
