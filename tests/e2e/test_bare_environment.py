@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import stat
 import subprocess
 import sys
 import venv
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import DateType, LongType, NestedField
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,3 +78,31 @@ def test_diagnose_and_plan_run_on_a_read_only_lake(
     assert refused.returncode == 2
     assert "Java was not found" in refused.stderr
     assert sys.version_info >= (3, 11)
+
+
+def test_the_first_lines_of_the_readme_run_as_they_stand_on_another_catalog(bare_python: Path, tmp_path: Path) -> None:
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("sales")
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ordered_on", DateType()))
+    rows = {"id": pa.array([1], pa.int64()), "ordered_on": pa.array([date(2026, 1, 1)])}
+    catalog.create_table("sales.orders", schema).append(pa.table(rows))
+    readme = (ROOT / "README.md").read_text()
+    section = readme[readme.index("## First use on your own catalog") :]
+    lines = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert lines
+    install, *rest = lines[1].splitlines()
+    assert install.startswith("pip install -c constraints.txt ."), "which is what `bare_python` is made by"
+    own = f'    properties: {{type: jdbc, uri: "jdbc:sqlite:{tmp_path}/catalog.db"}}'
+    script = re.sub(r"(?m)^    secrets: .*\n", "", re.sub(r"(?m)^    properties: .*$", own, "\n".join(rest)))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "cat").symlink_to(str(shutil.which("cat")))
+    environment = {"PATH": f"{bare_python.parent}:{tools}", "COLUMNS": "200", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [str(shutil.which("bash")), "-ec", script], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for shown in ("1 table, 1 measured", "lake.sales.orders: ok, snapshot", "reports/latest/index.html"):
+        assert shown in done.stdout
+    assert (tmp_path / ".planning-health" / "reports" / "latest" / "index.html").stat().st_size > 10_000
