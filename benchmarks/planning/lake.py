@@ -76,19 +76,33 @@ def ensure_table(spark: SparkSession, shape: Shape, home: Path) -> Any:
         java_table = load_java_table(spark, shape.name)
         if java_table.currentSnapshot() is not None:
             return java_table
-    columns = table_columns(shape.columns)
     spark.sql("CREATE NAMESPACE IF NOT EXISTS bench.planning")
     spark.sql(f"DROP TABLE IF EXISTS {shape.name.sql}")
-    ddl = ", ".join(f"{column.name} {SQL_TYPES[column.kind]}" for column in columns)
-    spark.sql(f"CREATE TABLE {shape.name.sql} ({ddl}) USING iceberg PARTITIONED BY ({shape.partitioned_by})")
-    java_table = load_java_table(spark, shape.name)
-    folder = home / "manifests" / shape.name.name
+    return make_table(spark, shape.name, shape, home / "manifests" / shape.name.name)
+
+
+def make_table(spark: SparkSession, name: TableName, shape: Shape, folder: Path) -> Any:
+    """Create a table whose manifests are generated into a folder, and return Iceberg's table object."""
+    java_table = create_table(spark, name, shape)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    append_manifests(
-        spark, java_table, shape, write_manifests(shape, columns, folder, empty_manifest(spark, java_table, folder))
-    )
+    append_manifests(spark, java_table, shape, generated_manifests(spark, java_table, shape, folder))
     return java_table
+
+
+def create_table(spark: SparkSession, name: TableName, shape: Shape) -> Any:
+    """Create an empty table with a shape's columns and partitioning."""
+    ddl = ", ".join(f"{column.name} {SQL_TYPES[column.kind]}" for column in table_columns(shape.columns))
+    spark.sql(f"CREATE TABLE {name.sql} ({ddl}) USING iceberg PARTITIONED BY ({shape.partitioned_by})")
+    return load_java_table(spark, name)
+
+
+def generated_manifests(
+    spark: SparkSession, java_table: Any, shape: Shape, folder: Path
+) -> Iterator[tuple[Path, Manifest]]:
+    """Write a shape's manifests into a folder, one after another."""
+    empty = empty_manifest(spark, java_table, folder)
+    return write_manifests(shape, table_columns(shape.columns), folder, empty)
 
 
 def empty_manifest(spark: SparkSession, java_table: Any, folder: Path) -> bytes:

@@ -13,6 +13,7 @@ from planning_health.errors import InputError
 from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
@@ -77,10 +78,20 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    _keep_jars_from_python(session.sparkContext)
     logger.info("%s", _where_to_look(settings, session))
     session.conf.unset("spark.wap.branch")  # row checks must read the branch that a rewrite commits to
     _create_embedded_folders(settings)
     return session
+
+
+def _keep_jars_from_python(context: SparkContext) -> None:
+    """Takes the packages' jars off the path of Python workers.
+
+    Spark puts them there as if they held modules; before each task a worker reads their directories anew, which takes
+    longer than a small table.
+    """
+    context._python_includes = [name for name in context._python_includes or () if not name.endswith(".jar")]
 
 
 def _where_to_look(settings: SettingsDocument, session: SparkSession) -> str:

@@ -201,13 +201,10 @@ def _run(spark: SparkSession, task: _RecordTask, kind: str, manifests: list[Mani
     if not manifests:
         return []
     parts = [manifests[start : start + _MANIFESTS_PER_PART] for start in range(0, len(manifests), _MANIFESTS_PER_PART)]
+    tasks = _tasks(len(parts), spark.sparkContext.defaultParallelism)
     record_part = _part_recorder(task, kind)
     rows: list[dict[str, Any]] = (
-        spark.sparkContext.parallelize(
-            list(enumerate(parts)), _tasks(len(parts), spark.sparkContext.defaultParallelism)
-        )
-        .flatMap(lambda part: record_part(*part))
-        .collect()
+        spark.sparkContext.parallelize(list(enumerate(parts)), tasks).flatMap(lambda part: record_part(*part)).collect()
     )
     failures = [row["error"] for row in rows if row["error"]]
     if failures:

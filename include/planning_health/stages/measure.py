@@ -1,10 +1,15 @@
-"""Step: records the planning metadata of every table, in one Spark application or without Spark."""
+"""Step: records the planning metadata of every table, in one Spark application or without Spark.
+
+Small tables wait for Spark more than they use it, so that several are recorded at once. What is timed, Iceberg's own
+planning, runs alone.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, Final
 
 from planning_health.advice.observed import observed_columns
 from planning_health.catalogs import load_pyiceberg_catalog
@@ -23,14 +28,17 @@ from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.stages.observed_workload import record_observations
 from planning_health.stages.queries import configured_queries, queries_of
-from planning_health.stages.table_stage import MEASUREMENT
+from planning_health.stages.table_stage import MEASURE, MEASUREMENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
-KIND = "measure"
+KIND = MEASURE
+
+MOST_AT_ONCE: Final = 8
+"""Tables recorded at the same time: more gain little, and their planning is timed later after their recording."""
 
 
 def measure(
@@ -55,11 +63,19 @@ def measure(
     """
     failed: dict[str, str] = {}
     observed = record_observations(settings, run_folder)
-    for number, table in enumerate(tables, start=1):
-        envelope = _measure_one(settings, run_folder, table, spark, observed_columns(table, observed))
-        progress(f"measured {table}: {envelope.reason or envelope.status}", number, len(tables))
-        if envelope.reason:
-            failed[str(table)] = envelope.reason
+    at_once = _at_once(spark)
+    with ThreadPoolExecutor(at_once) as pool:
+        for start in range(0, len(tables), at_once):
+            recordings = [
+                (table, pool.submit(_record, settings, run_folder, table, spark, observed_columns(table, observed)))
+                for table in tables[start : start + at_once]
+            ]
+            wait(recording for _, recording in recordings)
+            for number, (table, recording) in enumerate(recordings, start=start + 1):
+                envelope = _measure_one(settings, run_folder, table, spark, recording)
+                progress(f"measured {table}: {envelope.reason or envelope.status}", number, len(tables))
+                if envelope.reason:
+                    failed[str(table)] = envelope.reason
     all_failed = bool(tables) and len(failed) == len(tables)
     return run_folder.write_result(
         KIND,
@@ -76,24 +92,27 @@ def queried_columns(settings: SettingsDocument, table: TableName, wheres: Sequen
     return frozenset[str]().union(*(columns_in(where) for where in [*configured, *wheres]))
 
 
+def _at_once(spark: SparkSession | None) -> int:
+    """As many tables as the application has cores; without Spark one: this process holds all that it reads."""
+    return 1 if spark is None else max(1, min(spark.sparkContext.defaultParallelism, MOST_AT_ONCE))
+
+
 def _record(
     settings: SettingsDocument,
     run_folder: RunFolder,
     table: TableName,
     spark: SparkSession | None,
     observed: frozenset[str],
-) -> PlanningMetadata:
+) -> None:
     rule = settings.rule_for(table)
     queried = queried_columns(settings, table) | set(rule.record_columns if rule else ()) | observed
     folder = run_folder.metadata_url(table)
     if spark is None:
-        metadata = record_with_pyiceberg(load_pyiceberg_catalog(settings, table.catalog), table, queried=queried)
-        save(metadata, folder)
-        return metadata
+        save(record_with_pyiceberg(load_pyiceberg_catalog(settings, table.catalog), table, queried=queried), folder)
+        return
     from planning_health.metadata.record_spark import record_with_spark
 
     record_with_spark(spark, table, folder, queried=queried)
-    return load(folder)
 
 
 def _planning_times(
@@ -125,10 +144,12 @@ def _measure_one(
     run_folder: RunFolder,
     table: TableName,
     spark: SparkSession | None,
-    observed: frozenset[str],
+    recording: Future[None],
 ) -> Envelope:
+    """Writes the measurement of a table whose recording has ended."""
     try:
-        metadata = _record(settings, run_folder, table, spark, observed)
+        recording.result()
+        metadata = load(run_folder.metadata_url(table))
     except PlanningHealthError as error:
         bad_input = {"bad_input": isinstance(error, InputError)}
         return run_folder.write_result(MEASUREMENT, table=table, status="failed", reason=str(error), data=bad_input)
