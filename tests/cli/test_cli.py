@@ -110,7 +110,7 @@ def test_an_empty_table_is_diagnosed_in_two_lines(calculator: Cli) -> None:
     with mock.patch.object(tables, "read_table", return_value=empty):
         result = calculator("diagnose", "lake.sales.nothing")
     assert result.out.splitlines()[1:] == ["The table is empty: there is nothing to plan."]
-    assert result.out.startswith("lake.sales.nothing: ok, ")
+    assert result.out.startswith(f"{empty.info.name}: ok, ")
 
 
 def test_without_a_settings_file_it_is_said_that_the_demonstration_s_is_used(calculator: Cli) -> None:
