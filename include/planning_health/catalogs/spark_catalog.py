@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planning_health.catalogs.definition import definition, properties, secret_variable, secrets, sqlite_path
+from planning_health.catalogs.quiet_gateway import start_quietly
 from planning_health.errors import InputError
+from planning_health.run_folder import make_folder
 from planning_health.settings.models import SettingsDocument
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REDACTION: Final = "(?i)secret|password|token|(access|account)[._-]?key|credential|connection[._-]?string|jdbc[.]user"
+_LOCAL: Final = {"spark.master": "local[*]", "spark.ui.enabled": "false", "spark.driver.memory": "2g"}
 
 
 def spark_conf(settings: SettingsDocument) -> dict[str, str]:
@@ -50,14 +53,14 @@ def spark_conf(settings: SettingsDocument) -> dict[str, str]:
     return conf | settings.spark.conf
 
 
-def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
+def spark_session(settings: SettingsDocument, app_name: str, *, quiet: bool = False) -> SparkSession:
     """Starts (or finds) a Spark session for the settings' catalogs.
 
     Under ``spark-submit`` the submitted master stands; otherwise Spark runs in this process on all cores unless
-    ``spark.conf`` says another master.
+    ``spark.conf`` says another master. ``quiet`` keeps what Java prints from the terminal.
 
     Raises:
-        InputError: when Java is missing or too old, or a secret is not set.
+        InputError: when Java is missing or too old, a secret is not set, or (``quiet``) Java does not start.
     """
     from planning_health.catalogs.java import require_java
 
@@ -70,13 +73,11 @@ def spark_session(settings: SettingsDocument, app_name: str) -> SparkSession:
     except ModuleNotFoundError as error:
         raise InputError("Spark is not installed: install planning-health[spark]") from error
 
-    builder = SparkSession.builder.appName(app_name)
     submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
-    if not submitted:
-        builder = builder.master("local[*]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
-    for key, value in spark_conf(settings).items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    conf = ({} if submitted else _LOCAL) | spark_conf(settings)
+    if quiet and not submitted:
+        start_quietly(conf)
+    session = SparkSession.builder.appName(app_name).config(map=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     _keep_jars_from_python(session.sparkContext)
     logger.info("%s", _where_to_look(settings, session))
@@ -109,4 +110,4 @@ def _create_embedded_folders(settings: SettingsDocument) -> None:
     for catalog in settings.catalogs:
         path = sqlite_path(properties(settings, catalog).get("uri", ""))
         if path:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            make_folder(Path(path).parent)

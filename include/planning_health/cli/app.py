@@ -42,6 +42,7 @@ def _options(
         raise typer.Exit
     handler = RichHandler(console=errors, show_path=False, show_time=False)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.getLogger("thrift").setLevel(logging.CRITICAL)  # it raises what it logs
     logging.getLogger("planning_health").setLevel(logging.INFO if verbose else logging.WARNING)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -41,10 +42,13 @@ WithSpark = Annotated[bool, typer.Option("--spark", help="Let Spark's executors 
 def optional_spark(settings: SettingsDocument, wanted: bool) -> Iterator[SparkSession | None]:
     """A Spark session for the time of a command, or ``None`` when it works without.
 
+    What Java prints is shown with ``--verbose`` only.
+
     Raises:
-        InputError: when Java is missing or a secret is not set.
+        InputError: when Java is missing, a secret is not set, or Spark does not start.
     """
-    session = spark_session(settings, "planning-health") if wanted else None
+    quiet = not logging.getLogger("planning_health").isEnabledFor(logging.INFO)
+    session = spark_session(settings, "planning-health", quiet=quiet) if wanted else None
     try:
         yield session
     finally:
