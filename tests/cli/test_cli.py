@@ -108,9 +108,9 @@ def lake(spark: SparkSession, settings: SettingsDocument, tmp_path_factory: pyte
 def test_an_empty_table_is_diagnosed_in_two_lines(calculator: Cli) -> None:
     empty = TableBuilder({"d": DateType()}, [[("d", "day")]]).build()
     with mock.patch.object(tables, "read_table", return_value=empty):
-        result = calculator("diagnose", "lake.sales.nothing")
+        result = calculator("diagnose", "lake.test.t")
     assert result.out.splitlines()[1:] == ["The table is empty: there is nothing to plan."]
-    assert result.out.startswith(f"{empty.info.name}: ok, ")
+    assert result.out.startswith("lake.test.t: ok, ")
 
 
 def test_without_a_settings_file_it_is_said_that_the_demonstration_s_is_used(calculator: Cli) -> None:
@@ -403,7 +403,7 @@ def test_a_report_of_chosen_tables_replaces_no_other_and_an_unknown_table_change
 def test_maintain_apply_repairs_and_rollback_undoes_it(lake: Cli) -> None:
     before = lake("plan", TABLE, "--json").json
     result = lake.process("maintain", TABLE, "--apply", "--json")
-    assert result.status == 0, result.err
+    assert (result.status, result.err) == (0, ""), "Java's own words are not shown"
     assert result.json["data"]["state"] == "done"
     assert lake("plan", TABLE, "--json").json["predicates"][0]["data_manifests"]["total"] == 1
     assert lake("verify", TABLE, "--against", str(before["snapshot_id"])).status == 0
