@@ -129,6 +129,9 @@ def test_entries_that_do_not_lie_in_the_order_of_their_manifests_are_found() -> 
     turned = replace(metadata, data_files=metadata.data_files.take([4, 3, 2, 1, 0]))
     scan = simulate_scan(turned, predicate(Operation.EQ, "d", "1970-01-02"))
     assert (scan.data_rows.tolist(), scan.report.skipped_data_files) == ([0, 4], 1)
+    mixed = replace(metadata, data_files=metadata.data_files.take([2, 3, 4, 0, 1]))
+    scan = simulate_scan(mixed, predicate(Operation.EQ, "d", "1970-01-03"))
+    assert (scan.data_rows.tolist(), scan.report.skipped_data_files) == ([4], 1)
 
 
 def test_a_manifest_without_file_counts_is_read() -> None:
