@@ -411,14 +411,14 @@ def _numbers(results: TableResults) -> list[KeyNumber]:
         ),
         KeyNumber(
             key="overlap_mean",
-            label="Opened per value, mean",
+            label="Manifests opened per value, mean",
             value=_rounded(number(deepest.get("mean"))),
             unit="count",
             note=field,
         ),
         KeyNumber(
             key="overlap_worst",
-            label="Opened per value, worst",
+            label="Manifests opened per value, worst",
             value=number(deepest.get("worst")),
             unit="count",
             note=field,
