@@ -96,8 +96,10 @@ def test_tables_are_never_cached_and_spark_conf_of_the_settings_wins() -> None:
 
 
 def test_an_unknown_catalog_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match="catalog 'nope' is not defined in the settings; defined: lake"):
+    with pytest.raises(InputError, match=r"catalog 'nope' is not defined in the settings\. Defined: lake"):
         load_pyiceberg_catalog(settings_with({"type": "rest", "uri": "http://c"}), "nope")
+    with pytest.raises(InputError, match=r"'lakes' is not defined .*, did you mean 'lake'\? Defined: lake"):
+        load_pyiceberg_catalog(settings_with({"type": "rest", "uri": "http://c"}), "lakes")
 
 
 def test_an_unreachable_catalog_is_one_line_without_credentials(tmp_path: Path) -> None:

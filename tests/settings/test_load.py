@@ -79,7 +79,7 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
         ({"tables": [{"match": "*", "every": True}]}, r"every: expected .* like P7D.*\(got True\)"),
         (
             {"tables": [{"match": "*", "thresholds": {"delete_ratio": {"warning": 1, "critical": 2}}}]},
-            r"tables\.0\.thresholds: unknown signal 'delete_ratio'; known: .*deleted_ratio",
+            r"tables\.0\.thresholds: unknown signal 'delete_ratio', did you mean 'deleted_ratio'\? Known signals: dang",
         ),
         (
             {"tables": [{"match": "*", "thresholds": {"deleted_ratio": {"warning": 0.9, "critical": 0.5}}}]},

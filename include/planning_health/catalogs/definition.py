@@ -9,6 +9,7 @@ from typing import Final
 from planning_health.errors import InputError
 from planning_health.redaction import remember_secret
 from planning_health.settings.models import CatalogDefinition, SecretReference, SettingsDocument
+from planning_health.suggestions import did_you_mean
 
 _UNSAFE: Final = re.compile(r"[^A-Z0-9]")
 
@@ -22,7 +23,8 @@ def definition(settings: SettingsDocument, catalog: str) -> CatalogDefinition:
     found = settings.catalogs.get(catalog)
     if found is None:
         raise InputError(
-            f"catalog {catalog!r} is not defined in the settings; defined: {', '.join(sorted(settings.catalogs))}"
+            f"catalog {catalog!r} is not defined in the settings{did_you_mean(catalog, settings.catalogs)} "
+            f"Defined: {', '.join(sorted(settings.catalogs))}"
         )
     return found
 

@@ -224,7 +224,10 @@ class TableRule(_Model):
     @classmethod
     def _thresholds_are_of_signals(cls, thresholds: dict[str, Threshold]) -> dict[str, Threshold]:
         if unknown := sorted(thresholds.keys() - DEFAULTS.keys()):
-            raise ValueError(f"unknown signal {unknown[0]!r}; known: {', '.join(sorted(DEFAULTS))}")
+            known = ", ".join(sorted(DEFAULTS))
+            raise ValueError(
+                f"unknown signal {unknown[0]!r}{did_you_mean(unknown[0], DEFAULTS)} Known signals: {known}"
+            )
         return thresholds
 
     @field_validator("queries")
