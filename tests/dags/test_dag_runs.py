@@ -177,8 +177,10 @@ def test_a_form_that_cannot_be_read_fails_with_one_clear_line_and_touches_nothin
     assert not run.succeeded
     assert run.states["read_form"] == "failed"
     assert run.states["propose"] == run.states["act"] == "upstream_failed"
-    assert run.states["conclude"] == "failed"
-    assert "metrics modes and the manifest target size need the action 'set_properties'" in run.output
+    assert (run.states["report"], run.states["conclude"]) == ("skipped", "failed")
+    reason = "metrics modes and the manifest target size need the action 'set_properties'"
+    assert reason in run.output
+    assert run.result("conclusion").reason == f"read_form: {reason}"
 
 
 def test_what_if_answers_for_the_given_predicates_and_servers(airflow: AirflowHome) -> None:
