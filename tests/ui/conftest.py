@@ -24,7 +24,7 @@ from planning_health.identifiers import TableName
 from planning_health.settings import SettingsDocument
 
 if TYPE_CHECKING:
-    from playwright.sync_api import APIRequestContext, Browser, BrowserContext
+    from playwright.sync_api import APIRequestContext, Browser, BrowserContext, Page
     from pyspark.sql import SparkSession
 
 try:
@@ -156,6 +156,26 @@ def _when_ready(process: subprocess.Popen[bytes], log: Path) -> Airflow:
     match = told()
     assert match is not None
     return Airflow(*match.groups())
+
+
+def log_in(context: BrowserContext, airflow: Airflow) -> Page:
+    """A person who has logged in."""
+    page = context.new_page()
+    page.goto(airflow.url)
+    page.locator("input[name=username]").fill(airflow.login)
+    page.locator("input[name=password]").fill(airflow.password)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Dags", exact=True).wait_for()
+    return page
+
+
+@pytest.fixture(scope="session")
+def measured(browser: Browser, airflow: Airflow) -> None:
+    """The first weekly run has measured the table."""
+    profile = browser.new_context()
+    log_in(profile, airflow)
+    airflow.start(profile.request, "planning_health_weekly")
+    profile.close()
 
 
 @pytest.fixture
