@@ -30,7 +30,9 @@ class Cores:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> SettingsDocument:
-    return SettingsDocument.model_validate({"home": str(tmp_path), "catalogs": {"lake": {"properties": {"type": "rest"}}}})
+    return SettingsDocument.model_validate(
+        {"home": str(tmp_path), "catalogs": {"lake": {"properties": {"type": "rest"}}}}
+    )
 
 
 def test_as_many_tables_as_cores_are_recorded_at_once_and_none_while_planning_is_timed(
