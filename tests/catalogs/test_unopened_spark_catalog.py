@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
-from planning_health.catalogs.spark_catalog import _where_to_look
+from planning_health.catalogs.spark_catalog import _where_to_look, spark_conf
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.metadata.record_spark import load_java_table
@@ -65,3 +66,18 @@ def test_where_to_look_at_the_application_is_logged(spark: SparkSession, setting
     application = spark.sparkContext.applicationId
     assert f"application {application} on local" in told
     assert told.endswith(f"history http://history:18080/history/{application}")
+
+
+def test_a_thread_of_its_own_opens_a_catalog_that_nobody_has_opened(
+    spark: SparkSession, settings: SettingsDocument
+) -> None:
+    lake, prefix = "spark.sql.catalog.lake", "spark.sql.catalog.opened_by_a_thread"
+    for key, value in spark_conf(settings).items():
+        if key.startswith(lake):
+            spark.conf.set(key.replace(lake, prefix), value)
+    missing = TableName.parse("opened_by_a_thread.sales.orders")
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(InputError, match="does not exist in catalog 'opened_by_a_thread'"),
+    ):
+        pool.submit(load_java_table, spark, missing).result()

@@ -131,8 +131,10 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
 
 def _open_catalog(spark: SparkSession, catalog: str) -> None:
     """Lets Spark open a catalog: looking up a table in one that cannot be opened complains of a namespace instead."""
+    session = spark._jsparkSession
+    spark._get_j_spark_session_class(spark._jvm).setActiveSession(session)  # a pool's thread has none to configure it
     try:
-        spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+        session.sessionState().catalogManager().catalog(catalog)
     except Exception as error:
         reasons = [f"{java.getClass().getSimpleName()}: {java.getMessage()}" for java in causes(error)]
         if not reasons:
