@@ -201,7 +201,7 @@ def _with_upkeep(
     """The tables with how fast they grow back, for those that were repaired."""
     repairs: dict[str, Action] = {}
     for action in actions:  # the newest first
-        if action.stands and action.succeeded:
+        if action.stands:
             repairs.setdefault(action.table, action)
     repaired = {table.table for table in tables if table.table in repairs}
     moments = _moments(run_folder.home, repaired) if repaired else {}

@@ -239,8 +239,8 @@ class Action(_Part):
 
     @property
     def stands(self) -> bool:
-        """Whether this is a repair that nobody has undone."""
-        return self.kind == "repair" and self.undone_at is None
+        """Whether this is a repair that was made and that nobody has undone."""
+        return self.kind == "repair" and self.succeeded and self.undone_at is None
 
 
 class Tick(_Part):

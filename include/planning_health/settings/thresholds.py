@@ -38,11 +38,11 @@ class Default:
 
 
 DEFAULTS: Final[dict[str, Default]] = {
-    "deleted_ratio": Default(0.3, 0.6, "the reference lesson's 30 %; twice that as critical"),
+    "deleted_ratio": Default(0.3, 0.6, "a rule of thumb, 30 %; twice that as critical"),
     "partition_range_days": Default(
         30,
         90,
-        "the reference lesson's 30 days; a quarter as critical",
+        "a rule of thumb, 30 days; a quarter as critical",
         "manifests that are more than twice as wide as they would be in a clustered spec",
     ),
     "overlap_depth_mean": Default(
@@ -54,7 +54,7 @@ DEFAULTS: Final[dict[str, Default]] = {
     "manifests_to_expected": Default(
         10,
         50,
-        f"the reference lesson expects a manifest for {FILES_PER_MANIFEST} files; ten times that is a request for "
+        f"a rule of thumb expects a manifest for {FILES_PER_MANIFEST} files; ten times that is a request for "
         f"{FILES_PER_MANIFEST // 10} files",
         f"specs with more than {FEW_MANIFESTS} data manifests and no clustered field",
     ),
