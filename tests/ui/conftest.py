@@ -34,7 +34,7 @@ except ImportError as error:
 
 EVENTS = TableName("lake", ("ui",), "late_events")
 COMMITS = 12
-RUN_SECONDS = 300
+RUN_SECONDS = 400
 _START_SECONDS = 240
 _LOGIN = re.compile(r"Airflow: (\S+) +login: (\S+) +password: (\S+)")
 
@@ -47,13 +47,14 @@ class Airflow:
     login: str
     password: str
 
-    def start(self, request: APIRequestContext, dag_id: str) -> None:
-        """Starts a run of a Dag as the UI does, and waits until it has succeeded."""
+    def start(self, request: APIRequestContext, dag_id: str, **form: Any) -> str:
+        """Starts a run of a Dag as the UI does, and waits until it has succeeded; the run's id."""
         runs = f"{self.url}/api/v2/dags/{dag_id}/dagRuns"
-        answer = request.post(runs, data={"logical_date": None})
+        answer = request.post(runs, data={"logical_date": None, "conf": form})
         assert answer.ok, answer.text()
-        run_id = answer.json()["dag_run_id"]
+        run_id = str(answer.json()["dag_run_id"])
         until(lambda: self.state(request, dag_id, run_id) == "success", f"run {run_id} of {dag_id} succeeds")
+        return run_id
 
     def await_decision(self, request: APIRequestContext, dag_id: str) -> None:
         """Waits until a run of a Dag waits for a person."""
@@ -143,7 +144,7 @@ def _settings(settings: SettingsDocument, home: Path) -> dict[str, Any]:
             {"match": EVENTS.dotted, "queries": [{"name": "one_day", "where": "happened_on = DATE'2026-02-20'"}]},
             {"match": "*", "exclude": True},
         ],
-        "maintenance": document["maintenance"] | {"approval": "required"},
+        "maintenance": document["maintenance"] | {"approval": "required", "approval_timeout": "PT150S"},
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FrameLocator, Page, expect
 
-from planning_health.pages.links import maintain_path, table_path
+from planning_health.pages.links import maintain_path, run_path, table_path
 
 from .conftest import COMMITS, EVENTS, RUN_SECONDS, Airflow, log_in
 
@@ -84,6 +84,17 @@ def test_a_rejected_proposal_leaves_the_table_as_it_was_and_the_report_says_so(
     decide(page, "Reject")
     open_report(page, run)
     expect(frame(page).get_by_text("the table was not changed: admin rejected the proposal").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_proposal_that_nobody_answers_in_time_leaves_the_table_as_it_was_and_the_report_says_so(
+    context: BrowserContext, airflow: Airflow
+) -> None:
+    page = log_in(context, airflow)
+    run_id = airflow.start(context.request, "table_maintenance", table=str(EVENTS), dry_run=False)
+    page.goto(f"{airflow.url}{PAGE}/planning-health{run_path('table_maintenance', run_id)}")
+    frame(page).get_by_role("link", name="The report of this run").click()
+    expect(frame(page).get_by_text("nobody approved the proposal within 2 minutes 30 seconds").first).to_be_visible()
 
 
 @pytest.mark.usefixtures("measured")
