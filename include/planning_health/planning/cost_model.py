@@ -164,7 +164,8 @@ def cost_sentence(document: dict[str, Any]) -> str:
     if measured is None:
         return text
     per_manifest = measured["read_ms"] + measured["decode_ms"]
+    size, entries = measured["bytes_per_manifest"], measured["entries_per_manifest"]
     return (
-        f"{text}, {measured['iceberg_seconds']:.3f} s by what was measured on the table ({per_manifest:.1f} ms and "
-        f"{measured['bytes_per_manifest']:,.0f} bytes a manifest, {measured['entries_per_manifest']:.0f} entries in each)"
+        f"{text}, {measured['iceberg_seconds']:.3f} s by what was measured on the table ({per_manifest:.1f} ms, "
+        f"{size:,.0f} bytes and {entries:.0f} entries a manifest)"
     )
