@@ -28,7 +28,7 @@ test-ui: $(STAMP) java ## Run the tests in a browser, on a real Airflow (needs C
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,ui]'
 	@$(BIN)/python -m pytest tests/ui
 
-test-stack: $(STAMP) java ## Run the pipeline on PostgreSQL, an object store, a Spark cluster and LocalExecutor (about 15 minutes)
+test-stack: $(STAMP) java ## Run the pipeline on PostgreSQL, an object store, a Spark cluster and LocalExecutor (about 10 minutes)
 	@$(BIN)/python -m pytest tests/stack
 
 test-faults: $(STAMP) java ## Strike maintenance with faults on real tables (docs/faults.md; 15 to 25 minutes)
