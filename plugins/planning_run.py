@@ -121,9 +121,19 @@ def write_table_report() -> Result:
 
 
 def measured_tables() -> list[str]:
-    """The names of the tables that the run's measurement dealt with."""
+    """The names of the tables that the run's measurement dealt with.
+
+    Raises:
+        AirflowFailException: for more tables than Airflow maps tasks, which its own message does not explain.
+    """
     with planning_run() as (_, folder):
         names: list[str] = folder.require_result("measure").data["tables"]
+        most = conf.getint("core", "max_map_length")
+        if len(names) > most:
+            raise InputError(
+                f"{len(names)} tables: Airflow maps at most {most} tasks (core.max_map_length); expected "
+                f"AIRFLOW__CORE__MAX_MAP_LENGTH of {len(names)} or more, or fewer tables in the settings' rules"
+            )
         return names
 
 
