@@ -215,7 +215,7 @@ def test_contradictions_are_critical(signal: str) -> None:
 def test_specs_that_cannot_be_rewritten_are_named() -> None:
     builder = TableBuilder({"d": DateType(), "q": StringType()}, [[("q", "identity")]], dropped=["q"])
     result = diagnose(builder.manifest(Entry(("x",))))
-    assert "q_0 (from q, spec 0 (q))" in result["findings"][0]["evidence"]
+    assert "q_0 from q in spec 0 (q)" in result["findings"][0]["evidence"]
 
 
 def test_overrides_change_the_state() -> None:

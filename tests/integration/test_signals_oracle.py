@@ -337,7 +337,7 @@ def test_a_spec_whose_source_column_was_dropped_is_detected_and_still_decoded(sp
     fill(table, seed=10)
     health = analyse(table.record(), resolve_thresholds(None))
     findings = {finding["id"]: finding for finding in health["findings"]}
-    assert "p0 (spec 0, from s)" in findings["dropped_source_fields"]["evidence"]
+    assert "p0 from s in spec 0 (s, months(dt))" in findings["dropped_source_fields"]["evidence"]
     summaries = JavaSnapshot(table).summaries
     for row in health["manifests"]:
         if row["spec_id"] == 0:

@@ -519,7 +519,7 @@ def _not_rewritable(a: Assessment) -> Iterator[Finding]:
     )
     for signal, fields, what in cases:
         if a.raised(signal):
-            named = ", ".join(f"{field.name} (from {field.source}, {a.spec(field.spec_id)})" for field in fields)
+            named = ", ".join(f"{field.name} from {field.source} in {a.spec(field.spec_id)}" for field in fields)
             yield a.finding(
                 signal,
                 signal,
