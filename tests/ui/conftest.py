@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 try:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 except ImportError as error:
     raise pytest.UsageError("Playwright is not installed: run `make test-ui`, or pip install '.[dev,ui]'") from error
 
 EVENTS = TableName("lake", ("ui",), "late_events")
 COMMITS = 12
 RUN_SECONDS = 400
+PATIENCE_MS = 20_000
+"""How long a page may take to show what is waited for."""
+
 _START_SECONDS = 240
 _LOGIN = re.compile(r"Airflow: (\S+) +login: (\S+) +password: (\S+)")
 
@@ -183,7 +186,8 @@ def measured(browser: Browser, airflow: Airflow) -> None:
 def context(browser: Browser, tmp_path: Path) -> Iterator[BrowserContext]:
     """A browser profile of its own: nobody is logged in. What it showed last is kept as a picture."""
     profile = browser.new_context(viewport={"width": 1280, "height": 900})
-    profile.set_default_timeout(20_000)
+    profile.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
     yield profile
     for number, page in enumerate(profile.pages):
         page.screenshot(path=tmp_path / f"last-{number}.png")
