@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from planning_health.errors import InputError
-from planning_health.metadata.snapshot_choice import SnapshotChoice
+from planning_health.metadata.snapshot_choice import SnapshotChoice, parent_of_current
 
 
 def table(**changes: Any) -> TableMetadata:
@@ -97,6 +97,41 @@ def test_a_table_without_snapshots_has_none_to_measure() -> None:
 def test_a_state_that_there_is_not_is_named(choice: SnapshotChoice, message: str) -> None:
     with pytest.raises(InputError, match=message):
         choice.resolve(table())
+
+
+def test_a_snapshot_or_ref_that_there_is_not_is_answered_with_the_five_newest() -> None:
+    snapshots = [
+        {
+            "snapshot-id": number * 10,
+            "sequence-number": number,
+            "timestamp-ms": number * 60_000,
+            "manifest-list": f"file:/t/{number}.avro",
+            "summary": {"operation": "append"},
+        }
+        for number in range(1, 8)
+    ]
+    metadata = table(**{"snapshots": snapshots, "current-snapshot-id": 70, "snapshot-log": [], "refs": {}})
+    newest = r"; newest snapshots: 70 \(1970-01-01 00:07 UTC, append\), 60 .*, 50 .*, 40 .*, 30 \([^,]*, append\)$"
+    for choice in (SnapshotChoice(ref="nope"), SnapshotChoice(snapshot_id=17)):
+        with pytest.raises(InputError, match=newest):
+            choice.resolve(metadata)
+
+
+def test_the_current_snapshot_s_parent_is_named_where_it_is_still_there() -> None:
+    snapshots = [
+        {"snapshot-id": 10, "sequence-number": 1, "timestamp-ms": 1000, "manifest-list": "file:/t/1.avro"},
+        {
+            "snapshot-id": 20,
+            "parent-snapshot-id": 10,
+            "sequence-number": 2,
+            "timestamp-ms": 2000,
+            "manifest-list": "file:/t/2.avro",
+        },
+    ]
+    changes = {"snapshots": snapshots, "current-snapshot-id": 20, "snapshot-log": [], "refs": {}}
+    assert parent_of_current(table(**changes)) == SnapshotChoice(snapshot_id=10)
+    with pytest.raises(InputError, match="no earlier one that is still there; newest snapshots: 20 "):
+        parent_of_current(table(**(changes | {"snapshots": snapshots[1:]})))
 
 
 def test_one_state_at_most_can_be_meant() -> None:

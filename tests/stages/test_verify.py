@@ -40,7 +40,7 @@ def current(table: Table) -> int:
     return snapshot.snapshot_id
 
 
-def verified(home: Path, against: int, snapshot: int | None = None) -> dict[str, Any]:
+def verified(home: Path, against: int | None, snapshot: int | None = None) -> dict[str, Any]:
     properties = {"type": "jdbc", "uri": f"jdbc:sqlite:{home}/catalog.db", "warehouse": f"{home}/warehouse"}
     document = {"home": str(home / "home"), "catalogs": {"lake": {"properties": properties}}}
     run = RunFolder(str(home / "home"), "cli", "r")
@@ -48,12 +48,12 @@ def verified(home: Path, against: int, snapshot: int | None = None) -> dict[str,
         SettingsDocument.model_validate(document),
         run,
         NAME,
-        SnapshotChoice(snapshot_id=against),
+        SnapshotChoice(snapshot_id=against) if against is not None else None,
         snapshot=SnapshotChoice(snapshot_id=snapshot),
     )
-    checks = run.require_result("verification", NAME).data["checks"]
-    return {"status": envelope.status, "reason": envelope.reason} | {
-        check["name"]: check["observed"] for check in checks
+    data = run.require_result("verification", NAME).data
+    return {"status": envelope.status, "reason": envelope.reason, "against": data["against"]} | {
+        check["name"]: check["observed"] for check in data["checks"]
     }
 
 
@@ -99,6 +99,12 @@ def test_a_manifest_that_is_gone_is_named(table: Table, tmp_path: Path) -> None:
     Path(snapshot.manifests(table.io)[0].manifest_path.removeprefix("file://")).unlink()
     with pytest.raises(NotMeasurableError, match=r"-m0\.avro is missing"):
         verified(tmp_path, before)
+
+
+def test_without_a_snapshot_the_parent_is_compared(table: Table, tmp_path: Path) -> None:
+    parent = current(table)
+    table.append(rows(20))
+    assert verified(tmp_path, None) | {"against": parent} == verified(tmp_path, parent)
 
 
 def test_an_unknown_snapshot_is_bad_input(table: Table, tmp_path: Path) -> None:

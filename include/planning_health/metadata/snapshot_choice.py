@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
 
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRefType
 
 from planning_health.errors import InputError
+
+_LISTED: Final = 5
+"""Snapshots that a message names where one does not exist."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class SnapshotChoice:
             if ref is None:
                 raise InputError(
                     f"ref {self.ref!r} does not exist; known: {', '.join(sorted(metadata.refs)) or 'none'}"
+                    f"{_newest(metadata)}"
                 )
             current = ref.snapshot_ref_type == SnapshotRefType.BRANCH
             return ref.snapshot_id, metadata.schema() if current else _schema_of(metadata, ref.snapshot_id)
@@ -55,9 +61,35 @@ class SnapshotChoice:
         return older[-1].snapshot_id
 
 
+def parent_of_current(metadata: TableMetadata) -> SnapshotChoice:
+    """The snapshot from which the current one was made.
+
+    Raises:
+        InputError: when there is none, or it has expired.
+    """
+    current = metadata.current_snapshot()
+    parent = current.parent_snapshot_id if current else None
+    if parent is None or metadata.snapshot_by_id(parent) is None:
+        raise InputError(f"the current snapshot has no earlier one that is still there{_newest(metadata)}")
+    return SnapshotChoice(snapshot_id=parent)
+
+
+def _newest(metadata: TableMetadata) -> str:
+    """The newest snapshots with time and operation, for a message that one does not exist."""
+    listed = sorted(metadata.snapshots, key=lambda snapshot: snapshot.timestamp_ms, reverse=True)[:_LISTED]
+    told = []
+    for snapshot in listed:
+        at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+        operation = snapshot.summary.operation.value if snapshot.summary else "unknown"
+        told.append(f"{snapshot.snapshot_id} ({at:%Y-%m-%d %H:%M} UTC, {operation})")
+    return f"; newest snapshots: {', '.join(told)}" if told else ""
+
+
 def _schema_of(metadata: TableMetadata, snapshot_id: int) -> Schema:
     snapshot = metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
-        raise InputError(f"snapshot {snapshot_id} does not exist in the table (expired, or of another table)")
+        raise InputError(
+            f"snapshot {snapshot_id} does not exist in the table (expired, or of another table){_newest(metadata)}"
+        )
     by_id = {schema.schema_id: schema for schema in metadata.schemas}
     return by_id.get(snapshot.schema_id, metadata.schema()) if snapshot.schema_id is not None else metadata.schema()

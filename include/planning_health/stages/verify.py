@@ -14,6 +14,7 @@ from planning_health.maintenance.history import commits_between, compare_history
 from planning_health.maintenance.verification import COMPARED_COLUMNS, Check, compare_snapshots
 from planning_health.metadata import PlanningMetadata, SnapshotChoice, load
 from planning_health.metadata.record import ReadBytes, open_table, reader, record
+from planning_health.metadata.snapshot_choice import parent_of_current
 from planning_health.planning.fewer_statistics import leaf_columns
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
@@ -35,7 +36,7 @@ def verify(
     settings: SettingsDocument,
     run_folder: RunFolder,
     table: TableName,
-    against: SnapshotChoice,
+    against: SnapshotChoice | None = None,
     *,
     snapshot: SnapshotChoice | None = None,
     spark: SparkSession | None = None,
@@ -50,7 +51,7 @@ def verify(
         settings: the settings.
         run_folder: where recordings and the result go.
         table: the table.
-        against: the earlier snapshot.
+        against: the earlier snapshot; the later one's parent, which must be the current one then, without it.
         snapshot: the later one.
         spark: with a session, executors read the manifests; without one, this process does through PyIceberg.
 
@@ -62,7 +63,8 @@ def verify(
         NotMeasurableError: when a manifest cannot be read, naming it.
     """
     metadata, read, record = _opened(settings, run_folder, table, spark)
-    before, after = record("before", against), record("after", snapshot or SnapshotChoice())
+    earlier, _ = (against or parent_of_current(metadata)).resolve(metadata)
+    before, after = record("before", SnapshotChoice(snapshot_id=earlier)), record("after", snapshot or SnapshotChoice())
     commits = commits_between(metadata, before.info.snapshot_id, after.info.snapshot_id)
     if commits is None:
         report = compare_snapshots(before, after).with_check(_NO_ANCESTOR)
@@ -80,7 +82,7 @@ def verify(
             "checks_failed": sum(not check.success for check in report.checks),
             "manifests": len(after.manifests),
         },
-        data=report.as_json(),
+        data={"against": before.info.snapshot_id, **report.as_json()},
     )
 
 
