@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from planning_health.reports.command_line import maintain_command
+from planning_health.reports.command_line import maintain_command, what_apply_needs, with_settings
+from planning_health.settings import SettingsDocument
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,29 @@ from planning_health.reports.command_line import maintain_command
 )
 def test_a_proposal_is_run_by_one_command(params: dict[str, Any], expected: str) -> None:
     assert maintain_command("lake.a.t", params) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [
+        ("jdbc", "--apply needs pip install '.[spark]' and Java 17 or 21"),
+        (
+            "sql",
+            "--apply needs pip install '.[spark]', Java 17 or 21 and catalog 'lake' defined as type: jdbc instead of "
+            "sql (README, Catalogs)",
+        ),
+    ],
+)
+def test_what_apply_needs_depends_on_whether_spark_knows_the_catalog(kind: str, needed: str) -> None:
+    settings = SettingsDocument.model_validate({"catalogs": {"lake": {"properties": {"type": kind}}}})
+    assert what_apply_needs(settings, "lake") == needed
+
+
+def test_a_shell_command_of_a_proposal_is_completed_with_the_settings_and_sql_is_not() -> None:
+    trim = "planning-health maintain lake.a.t --trim --no-rewrite --spec-id 0"
+    assert with_settings(f"{trim} --apply", "/my s.yaml") == f"{trim} --settings '/my s.yaml' --apply"
+    assert with_settings(f"{trim} --apply", None) == f"{trim} --apply"
+    assert with_settings("CALL x()", "/s.yaml") == "CALL x()"
 
 
 def test_a_hostile_table_name_stays_one_word_of_the_command() -> None:

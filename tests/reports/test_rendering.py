@@ -306,7 +306,8 @@ def test_the_proposal_for_approval_shows_changes_effect_and_risk(tmp_path: Path)
     run.put("proposal", sample.ORDERS, snapshot_id=1, data=data)
     text = proposal_text(run.folder.require_result("proposal", sample.ORDERS))
     assert "Spec 0: 42 → 6 manifests" in text
-    assert "CALL x();\nplanning-health maintain t --trim --apply\n```" in text
+    assert "```sql\nCALL x();\n```\n\n```sh\nplanning-health maintain t --trim --apply\n```" in text
+    assert "written again without the statistics that the metrics configuration does not ask for" in text
     assert "| Manifests | 42 | 6 |" in text
     assert "| Manifests opened by the query one_day | 31 | 1 |" in text
     assert "**Risk:** Metadata only" in text

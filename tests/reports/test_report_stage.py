@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 from planning_health.reports import read_report
@@ -30,6 +31,18 @@ def test_the_report_is_written_into_the_run_and_published(tmp_path: Path) -> Non
         "proposals": 1,
         "actions": 0,
     }
+
+
+def test_the_report_says_what_apply_needs_with_the_next_steps_and_beside_the_command(tmp_path: Path) -> None:
+    run = sample.this_week(tmp_path)
+    report(sample.SETTINGS, run.folder)
+    needs = (
+        "--apply needs pip install '.[spark]', Java 17 or 21 and catalog 'lake' defined as type: jdbc instead of sql"
+    )
+    shown = {name: (Path(run.folder.url) / "report" / name).read_text() for name in NAMES}
+    assert html.unescape(shown["index.html"]).count(needs) == 2
+    assert html.unescape(shown["mail.html"]).count(needs) == 1
+    assert "Java 17 or 21 and catalog" in shown["report.md"]
 
 
 def test_a_repeated_run_overwrites_its_own_report_and_does_not_compare_with_itself(tmp_path: Path) -> None:

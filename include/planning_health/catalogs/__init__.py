@@ -1,5 +1,6 @@
 """One catalog definition serves both engines: PyIceberg and Spark."""
 
+from planning_health.catalogs.definition import require_spark_catalog
 from planning_health.catalogs.discovery import discover_tables
 from planning_health.catalogs.pyiceberg_catalog import load_pyiceberg_catalog
 from planning_health.catalogs.spark_catalog import spark_conf, spark_session
@@ -10,6 +11,7 @@ __all__ = [
     "discover_tables",
     "load_pyiceberg_catalog",
     "quote_identifier",
+    "require_spark_catalog",
     "spark_conf",
     "spark_session",
     "sql_string",

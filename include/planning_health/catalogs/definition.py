@@ -36,6 +36,19 @@ def properties(settings: SettingsDocument, catalog: str) -> dict[str, str]:
     }
 
 
+def require_spark_catalog(settings: SettingsDocument, catalog: str) -> None:
+    """Refuses what only PyIceberg can open, before anything of Spark starts.
+
+    Raises:
+        InputError: for a catalog of PyIceberg's type ``sql``, which Iceberg does not know.
+    """
+    if definition(settings, catalog).properties.get("type") == "sql":
+        raise InputError(
+            f"catalog {catalog!r} is of type 'sql', which Spark cannot use: define it as type 'jdbc' with a jdbc: "
+            "address (README, Catalogs)"
+        )
+
+
 def sqlite_path(uri: str) -> str | None:
     """The database file of a ``jdbc:sqlite:`` address; ``None`` for any other address."""
     scheme, prefix, rest = uri.partition("jdbc:sqlite:")

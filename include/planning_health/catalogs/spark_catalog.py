@@ -71,7 +71,7 @@ def spark_session(settings: SettingsDocument, app_name: str, *, quiet: bool = Fa
     try:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
-        raise InputError("Spark is not installed: install planning-health[spark]") from error
+        raise InputError("Spark is not installed: pip install '.[spark]'") from error
 
     submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
     conf = ({} if submitted else _LOCAL) | spark_conf(settings)

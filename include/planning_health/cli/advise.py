@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +14,8 @@ from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
-from planning_health.reports.command_line import maintain_command
-from planning_health.settings import Query, load_settings, settings_to_name
+from planning_health.reports.command_line import maintain_command, what_apply_needs
+from planning_health.settings import Query, SettingsDocument, load_settings, settings_to_name
 from planning_health.stages.advise_layout import layout_document
 from planning_health.stages.advise_metrics import metrics_document
 from planning_health.stages.observed_workload import observations
@@ -42,7 +41,8 @@ def advise_metrics(
     as_json: AsJson = False,
 ) -> None:
     """Advises which column statistics to keep, from the observed queries and what each column's statistics cost."""
-    metadata, observed, queries = _observed(settings, table, event_log or (), scan_reports or ())
+    document = load_settings(settings)
+    metadata, observed, queries = _observed(document, table, event_log or (), scan_reports or ())
     advice = metrics_document(metadata, observed, queries, budget=budget)
     if as_json:
         _print_json(metadata, advice)
@@ -50,7 +50,8 @@ def advise_metrics(
     _show(metadata, advice)
     if advice["params"]:
         params = advice["params"] | {"actions": ["set_properties", "trim_statistics"]}
-        say("\nset them, trim existing entries, too, and have it checked (without --apply: see what would change):")
+        say("\nset them, trim existing entries, too, and have it checked (without --apply: see what would change).")
+        say(f"{what_apply_needs(document, metadata.info.name.catalog)}:")
         say(maintain_command(str(metadata.info.name), params, settings_to_name(settings)))
 
 
@@ -67,7 +68,8 @@ def advise_layout(
     as_json: AsJson = False,
 ) -> None:
     """Advises which manifest size and sort order plan the observed queries fastest, by predicting each candidate."""
-    metadata, observed, queries = _observed(settings, table, event_log or (), scan_reports or ())
+    document = load_settings(settings)
+    metadata, observed, queries = _observed(document, table, event_log or (), scan_reports or ())
     advice = layout_document(metadata, observed, queries, threads=threads)
     if as_json:
         _print_json(metadata, advice)
@@ -82,10 +84,9 @@ def advise_layout(
 
 
 def _observed(
-    settings: Path | None, table: str, event_logs: Sequence[str], scan_reports: Sequence[str]
+    document: SettingsDocument, table: str, event_logs: Sequence[str], scan_reports: Sequence[str]
 ) -> tuple[PlanningMetadata, list[Observation], list[Query]]:
     """The table with the columns that were observed, what was observed, and the table's configured queries."""
-    document = load_settings(settings)
     name = TableName.parse(table)
     observed = observations(document, event_logs, scan_reports)
     metadata = read_table(document, table, [], columns=observed_columns(name, observed))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from pydantic import ValidationError
 
+from planning_health.catalogs import require_spark_catalog
 from planning_health.cli.app import app
 from planning_health.cli.options import (
     AsJson,
@@ -15,13 +16,14 @@ from planning_health.cli.options import (
     metrics_modes,
     new_run_folder,
     optional_spark,
+    told_by_the_command,
 )
 from planning_health.cli.output import console, print_json, print_markdown, print_table, say, working
 from planning_health.cli.tables import refuse_bad_input
 from planning_health.errors import InputError, WorkFailedError, first_problem
 from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
-from planning_health.reports.command_line import maintain_command
+from planning_health.reports.command_line import maintain_command, what_apply_needs
 from planning_health.reports.effects import effect
 from planning_health.reports.proposal_text import proposal_text
 from planning_health.reports.wording import quantity, short_unit, state_name
@@ -32,6 +34,15 @@ from planning_health.stages.propose import propose
 from planning_health.stages.run_record import start_run
 from planning_health.stages.table_stage import MEASUREMENT
 
+REWRITE_HELP: Final = (
+    "Rewrite manifests that gain by it, with Iceberg's rewrite_manifests. A --trim merges and clusters what it "
+    "trims, also with --no-rewrite."
+)
+TRIM_HELP: Final = (
+    "Write the manifests of a spec again without the statistics that the metrics properties do not ask for, merged and "
+    "clustered in the same commit."
+)
+
 
 @app.command("maintain", rich_help_panel="Repair")
 def maintain(
@@ -39,13 +50,10 @@ def maintain(
     apply: Annotated[
         bool, typer.Option("--apply", help="Really change the table; without it nothing changes.")
     ] = False,
-    rewrite: Annotated[bool, typer.Option("--rewrite/--no-rewrite", help="Rewrite manifests that gain by it.")] = True,
+    rewrite: Annotated[bool, typer.Option("--rewrite/--no-rewrite", help=REWRITE_HELP)] = True,
     trim: Annotated[
         bool,
-        typer.Option(
-            "--trim",
-            help="Remove statistics that the metrics properties do not ask for from manifests that exist, and cluster.",
-        ),
+        typer.Option("--trim", help=TRIM_HELP),
     ] = False,
     set_metrics: Annotated[
         list[str] | None,
@@ -71,6 +79,8 @@ def maintain(
         dry_run=not apply,
     )
     document = load_settings(settings)
+    if apply:
+        require_spark_catalog(document, name.catalog)
     folder = new_run_folder(document)
     start_run(document, folder)
     with working(f"maintaining {name}"), optional_spark(document, apply) as session:
@@ -79,7 +89,8 @@ def maintain(
         refuse_bad_input([measured])
         if measured.status != "ok":
             raise WorkFailedError(f"{name} cannot be measured: {measured.reason}")
-        proposed = propose(document, folder, name, request)
+        with told_by_the_command():
+            proposed = propose(document, folder, name, request)
         if proposed.status != "ok":
             raise InputError(str(proposed.reason))
         proposal = folder.require_result("proposal", name)
@@ -88,13 +99,13 @@ def maintain(
     if as_json:
         print_json(result.model_dump())
     else:
-        print_markdown(proposal_text(proposal))
+        print_markdown(proposal_text(proposal, settings_to_name(settings)))
         if acted:
             show_action(result.data)
         elif not apply:
             console.print("\nDry run: nothing was changed.")
             if proposed.headline["proposals"]:
-                say("Carry it out with:")
+                say(f"{what_apply_needs(document, name.catalog)}. Carry it out with:")
                 say(maintain_command(str(name), request.model_dump(), settings_to_name(settings)))
         if acted and (result.data["snapshots"] or result.data["properties"]):
             say(f"undo it with: planning-health rollback {folder.run_id}")

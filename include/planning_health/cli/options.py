@@ -16,6 +16,7 @@ from planning_health.errors import InputError
 from planning_health.metadata import SnapshotChoice
 from planning_health.run_folder import CLI_DAG_ID, RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.stages import table_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +55,18 @@ def optional_spark(settings: SettingsDocument, wanted: bool) -> Iterator[SparkSe
     finally:
         if session is not None:
             session.stop()
+
+
+@contextmanager
+def told_by_the_command() -> Iterator[None]:
+    """A step whose failure ends the command with its reason: its own warning would say it twice."""
+    steps = logging.getLogger(table_stage.__name__)
+    level = steps.level
+    steps.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        steps.setLevel(level)
 
 
 def new_run_folder(settings: SettingsDocument) -> RunFolder:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from planning_health.catalogs import require_spark_catalog
 from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile, TableArgument, WithSpark, new_run_folder, optional_spark
-from planning_health.cli.output import print_json, print_table, working
+from planning_health.cli.output import print_json, print_table, say, working
 from planning_health.errors import InputError, WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.metadata import SnapshotChoice
@@ -25,7 +26,13 @@ MAINTENANCE_DAG_ID = "table_maintenance"
 @app.command("verify", rich_help_panel="Repair")
 def verify(
     table: TableArgument,
-    against: Annotated[int, typer.Option(metavar="SNAPSHOT", help="The earlier snapshot's id.")],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SNAPSHOT",
+            help="The earlier snapshot's id, or a branch or tag; default: the current snapshot's parent.",
+        ),
+    ] = None,
     spark: WithSpark = False,
     settings: SettingsFile = None,
     as_json: AsJson = False,
@@ -36,10 +43,12 @@ def verify(
     """
     document = load_settings(settings)
     name = TableName.parse(table)
+    if spark:
+        require_spark_catalog(document, name.catalog)
     folder = new_run_folder(document)
     start_run(document, folder)
     with working(f"comparing snapshots of {name}"), optional_spark(document, spark) as session:
-        envelope = verify_stage(document, folder, name, SnapshotChoice(snapshot_id=against), spark=session)
+        envelope = verify_stage(document, folder, name, _earlier(against), spark=session)
     result = folder.require_result(envelope.kind, name)
     if as_json:
         print_json(result.model_dump())
@@ -48,10 +57,12 @@ def verify(
             (check["name"], "ok" if check["success"] else "failed", str(check["observed"]), str(check["expected"]))
             for check in result.data["checks"]
         ]
+        say(f"{name}: snapshot {result.snapshot_id}, compared with {result.data['against']}")
         print_table(["check", "state", "observed", "expected"], rows)
     if envelope.status != "ok":
+        earlier = result.data["against"]
         failed, checks = (envelope.headline[key] for key in ("checks_failed", "checks"))
-        raise WorkFailedError(f"{name} does not hold what snapshot {against} held: {failed} of {checks} checks failed")
+        raise WorkFailedError(f"{name} does not hold what snapshot {earlier} held: {failed} of {checks} checks failed")
 
 
 @app.command("rollback", rich_help_panel="Repair")
@@ -65,7 +76,9 @@ def rollback(
     folder = _maintenance_run(document, run)
     tables = tables_to_undo(folder)
     if not tables:
-        raise InputError(f"run {run!r} changed no table")
+        raise InputError(f"run {run!r} changed no table (it was a dry run, or proposed nothing): nothing to undo")
+    for table in tables:
+        require_spark_catalog(document, table.catalog)
     with working(f"rolling {run} back"), optional_spark(document, True) as session:
         assert session is not None  # noqa: S101 - asked for
         envelopes = [rollback_stage(document, folder, table, session) for table in tables]
@@ -76,6 +89,14 @@ def rollback(
         print_table(["table", "state", "now"], rows)
     if failed := [f"{item.table}: {item.reason}" for item in envelopes if item.status == "failed"]:
         raise WorkFailedError("; ".join(failed))
+
+
+def _earlier(against: str | None) -> SnapshotChoice | None:
+    """The snapshot by its id, or by a branch or tag; ``None`` for the current one's parent."""
+    if against is None:
+        return None
+    number = against.isascii() and against.isdigit()
+    return SnapshotChoice(snapshot_id=int(against)) if number else SnapshotChoice(ref=against)
 
 
 def _maintenance_run(settings: SettingsDocument, run: str) -> RunFolder:

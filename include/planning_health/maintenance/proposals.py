@@ -45,6 +45,10 @@ _TRIM_RISK: Final = (
     "files any more. Delete manifests stay as they are."
 )
 
+_MODES_RISK: Final = "Metrics modes change new files only: existing manifest entries keep their statistics"
+_NOT_TRIMMED: Final = f"{_MODES_RISK}, and rewrite_manifests copies them as they are; a trim removes them."
+_TRIMMED_LATER: Final = f"{_MODES_RISK} until they are trimmed, as proposed beside this where a trim removes any."
+
 
 @dataclass(frozen=True)
 class SpecDecision:
@@ -399,8 +403,7 @@ def property_proposal(
         "commands": plan.commands(metadata.info.name),
         "undo": plan.undo(metadata.info.name),
         "predicted": effect_of(metadata, metadata, workload),
-        "risk": "Metrics modes change new files only: existing manifest entries keep their statistics, and "
-        "rewrite_manifests copies them as they are. " + " ".join(plan.notes),
+        "risk": f"{_TRIMMED_LATER if request.trims else _NOT_TRIMMED} " + " ".join(plan.notes),
         "params": {
             "actions": ["set_properties"],
             "metrics_default": request.metrics_default,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from planning_health.reports.model import APPLY
 from planning_health.reports.reading import mapping, text, texts, whole
+from planning_health.settings.models import SettingsDocument
+
+PROGRAM: Final = "planning-health "
+"""How statements begin that are run in a shell."""
 
 
 def maintain_command(table: str, params: Mapping[str, Any], settings_file: str | None = None) -> str:
@@ -28,6 +32,23 @@ def maintain_command(table: str, params: Mapping[str, Any], settings_file: str |
         words.append("--no-rewrite")
     words += _rewrite(params)
     return command(words, settings_file, APPLY)
+
+
+def what_apply_needs(settings: SettingsDocument, catalog: str) -> str:
+    """What must be there before a command with ``--apply`` can change tables of a catalog."""
+    needed = ["pip install '.[spark]'", "Java 17 or 21"]
+    defined = settings.catalogs.get(catalog)
+    if defined is not None and defined.properties.get("type") == "sql":
+        needed.append(f"catalog '{catalog}' defined as type: jdbc instead of sql (README, Catalogs)")
+    return f"{APPLY} needs {', '.join(needed[:-1])} and {needed[-1]}"
+
+
+def with_settings(line: str, settings_file: str | None) -> str:
+    """A shell command of a proposal, which names no settings, completed; SQL stays as it is."""
+    if not settings_file or not line.startswith(PROGRAM):
+        return line
+    named, apply = line.removesuffix(f" {APPLY}"), line.endswith(f" {APPLY}")
+    return " ".join([named, "--settings", shlex.quote(settings_file), *([APPLY] * apply)])
 
 
 def command(words: Sequence[str], settings_file: str | None, *more: str) -> str:

@@ -51,12 +51,12 @@ def code(text: object) -> str:
     return f"{fence}{pad}{plain}{pad}{fence}"
 
 
-def code_block(statements: Sequence[str]) -> str:
-    """SQL statements as a fenced block, with a fence that no statement can close."""
+def code_block(statements: Sequence[str], language: str = "sql") -> str:
+    """Statements as a fenced block, with a fence that no statement can close."""
     lines = [visible_lines(statement) for statement in statements]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
-    return "\n".join([f"{fence}sql", *lines, fence])
+    return "\n".join([f"{fence}{language}", *lines, fence])
 
 
 def render_markdown(report: Report) -> str:

@@ -145,8 +145,9 @@ class Proposal(_Part):
     """A repair that can be made, with its predicted effect; ``params`` are its values for the maintenance form.
 
     ``page`` is where that form is filled in with them, below the address of the "Planning health" page; ``run_command``
-    carries it out from the command line; ``approval`` says whether a person is asked before; ``caution`` that the next
-    append is predicted to undo it; ``answers`` are the ids of the findings that it removes or makes smaller.
+    carries it out from the command line, where what ``needs`` names is there; ``approval`` says whether a person is
+    asked before; ``caution`` that the next append is predicted to undo it; ``answers`` are the ids of the findings that
+    it removes or makes smaller.
     """
 
     id: str
@@ -163,6 +164,7 @@ class Proposal(_Part):
     form: str = ""
     page: str = ""
     approval: str = ""
+    needs: str = ""
     caution: str = ""
     answers: list[str] = Field(default_factory=list)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, Final
 
 from planning_health.envelope import ResultFile
+from planning_health.reports.command_line import PROGRAM, with_settings
 from planning_health.reports.effects import predicted_effect
 from planning_health.reports.markdown import code, code_block, escape
 from planning_health.reports.wording import quantity, sentence, short_unit
@@ -16,24 +18,27 @@ _WIDTH: Final = 100
 
 _QUOTED_OR_COMMA: Final = re.compile(r"('(?:[^'\\]|\\.|'')*'|`[^`]*`)|, ")
 
-_COMMAND: Final = "planning-health "
-"""How statements begin that are run in a shell."""
+_TRIM: Final = (
+    "Each data manifest of the spec is written again without the statistics that the metrics configuration does not "
+    "ask for, merged and clustered by partition, in one commit. No released procedure of Iceberg's does this; "
+    "`--no-rewrite` only says that `rewrite_manifests`, which would copy the statistics, is not run as well."
+)
 
 
-def proposal_text(result: ResultFile) -> str:
-    """What maintenance would do to a table, in Markdown."""
+def proposal_text(result: ResultFile, settings_file: str | None = None) -> str:
+    """What maintenance would do to a table, in Markdown; shell commands name the settings file with ``--settings``."""
     proposals = result.data["proposals"]
     heading = f"**Table** {code(result.table)}, snapshot {result.snapshot_id}"
     if not proposals:
         return f"{heading}\n\nNothing to do: {escape(result.data['no_op_reason'])}."
-    return "\n\n".join([heading, *(_proposal(proposal) for proposal in proposals)])
+    return "\n\n".join([heading, *(_proposal(proposal, settings_file) for proposal in proposals)])
 
 
-def _proposal(proposal: Mapping[str, Any]) -> str:
+def _proposal(proposal: Mapping[str, Any], settings_file: str | None) -> str:
     parts = [
         f"### {escape(proposal['title'])}",
         escape(sentence(proposal["why"])),
-        "**Exact changes**\n\n" + _code(proposal["commands"]),
+        "**Exact changes**\n\n" + _changes(proposal["commands"], settings_file),
         "**Predicted effect**\n\n" + _effect(proposal["predicted"]),
     ]
     if proposal["undo"]:
@@ -51,8 +56,18 @@ def _effect(predicted: Mapping[str, Any]) -> str:
     return "\n".join(["| number | before | predicted |", "|---|--:|--:|", *rows])
 
 
+def _changes(statements: list[str], settings_file: str | None) -> str:
+    trims = any(s.startswith(PROGRAM) and " --trim " in s for s in statements)
+    return "\n\n".join([*([_TRIM] * trims), _code([with_settings(s, settings_file) for s in statements])])
+
+
 def _code(statements: list[str]) -> str:
-    return code_block([s if s.startswith(_COMMAND) else f"{_in_lines(s)};" for s in statements])
+    """Statements in their order, SQL and shell commands in blocks of their own."""
+    blocks = [
+        code_block([*group], "sh") if in_shell else code_block([f"{_in_lines(s)};" for s in group])
+        for in_shell, group in groupby(statements, lambda statement: statement.startswith(PROGRAM))
+    ]
+    return "\n\n".join(blocks)
 
 
 def _in_lines(statement: str) -> str:

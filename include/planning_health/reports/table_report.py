@@ -11,7 +11,7 @@ from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
 from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
-from planning_health.reports.command_line import command, form_values
+from planning_health.reports.command_line import command, form_values, with_settings
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.effects import append_sentence, effect_sentence, predicted_effect
 from planning_health.reports.figure_data import Picture, file_name, table_figures
@@ -343,9 +343,10 @@ def _proposal(results: TableResults, decisions: Decisions, item: Mapping[str, An
         why=visible(text(item.get("why"))),
         risk=visible(text(item.get("risk"))),
         run_command=visible_lines(decisions.command(table, params)),
+        needs=visible(decisions.needs(results.table, params)),
         approval=visible(decisions.approval(results.table, params, _headline(results.files.get("proposal")))),
         params=dict(params),
-        commands=[visible_lines(command) for command in texts(item.get("commands"))],
+        commands=[visible_lines(with_settings(line, decisions.settings_file)) for line in texts(item.get("commands"))],
         undo=[visible_lines(command) for command in texts(item.get("undo"))],
         effect=rows,
         summary=effect_sentence(rows, measured=False),

@@ -46,7 +46,7 @@ def report(
         itself is ``report/report.json``.
     """
     asking = None if run_folder.dag_id in (CLI_DAG_ID, *SINGLE_RUNS) else settings.maintenance
-    model = build_report(run_folder, Decisions(airflow_url, settings_file, asking), chosen=chosen)
+    model = build_report(run_folder, Decisions(airflow_url, settings_file, asking, settings), chosen=chosen)
     files = {
         "index.html": render_html(model).encode(),
         "mail.html": render_mail(model, report_url(model)).encode(),
