@@ -282,5 +282,24 @@ def test_properties_show_what_applies_and_whether_it_was_set() -> None:
     mode = "write.metadata.metrics.column.d"
     shown = {row["property"]: row for row in diagnose(days([1], properties={mode: "counts"}))["properties"]}
     assert shown[mode] == {"property": mode, "value": "counts", "set": True}
-    assert shown["commit.manifest-merge.enabled"]["value"] == "true"
+    assert shown["commit.manifest-merge.enabled"]["value"] is None, "on for Java writers, off for PyIceberg"
     assert not shown["commit.manifest-merge.enabled"]["set"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "told", "advised"),
+    [
+        ({}, "not set: on for Spark and other Java writers, off for PyIceberg", "= true if PyIceberg writes it."),
+        ({"commit.manifest-merge.enabled": "true"}, "is on (commit.manifest-merge.enabled = true).", "."),
+        ({"commit.manifest-merge.enabled": "false"}, "is off (commit.manifest-merge.enabled = false).", "merging on."),
+    ],
+)
+def test_merging_that_is_not_set_depends_on_who_writes(properties: dict[str, str], told: str, advised: str) -> None:
+    """Iceberg's Java writers merge by default, PyIceberg does not: neither "on" nor "off" would be true."""
+    builder = TableBuilder({"d": DateType()}, properties=properties)
+    for _ in range(50):
+        builder.manifest(Entry())
+    result = diagnose(builder)
+    assert f"Merging on commit {'is ' if not properties else ''}{told}" in result["findings"][0]["evidence"]
+    assert result["findings"][0]["recommendation"].endswith(advised)
+    assert told in result["steps"][4]["evidence"]

@@ -182,6 +182,7 @@ def test_a_query_that_does_not_fit_one_of_the_rules_tables_is_left_out_with_its_
     assert (envelope.status, envelope.headline["queries"], envelope.headline["not_planned"]) == ("ok", 1, 2)
     data = folder.require_result("planning", table).data
     assert (data["heaviest"], data["queries_are_defaults"]) == ("q1", False)
+    assert data["predicates"][0]["predicted_ms"] > 0
     assert [(query["name"], query["where"]) for query in data["not_planned"]] == [
         ("q0", "x = 1"),
         ("q2", "d > 'no date'"),

@@ -401,7 +401,10 @@ def test_what_the_next_append_undoes_stands_beside_what_is_predicted(tmp_path: P
     data["proposals"][0]["after_next_append"] = {"manifests": 1, "metadata_bytes": 340_000, "overlap": overlap}
     run.put("proposal", sample.CUSTOMERS, data=data)
     model = build_report(run.folder)
-    told = "The next append is predicted to merge manifests again: 1 → 6 manifests opened by a query for one"
+    told = (
+        "The next append is predicted to merge manifests again (as Spark does, not PyIceberg): 1 → 6 manifests opened "
+        "by a query for one"
+    )
     for shown in (render_html(model), render_mail(model), render_markdown(model)):
         assert told in shown
     section = render_html(model).split("<h4>Proposals</h4>")[1]

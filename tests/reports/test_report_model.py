@@ -171,6 +171,7 @@ def test_a_recommendation_does_not_wait_for_a_decision(tmp_path: Path) -> None:
     run.put("proposal", sample.CUSTOMERS, data=data)
     model = build_report(run.folder)
     assert [proposal.runnable for proposal in table(model, sample.CUSTOMERS).proposals] == [True, False]
+    assert model.lede.endswith("1 recommendation is left to you to run.")
     assert model.summary.proposals == 1
 
 
@@ -424,3 +425,28 @@ def test_a_query_that_does_not_fit_the_table_is_named_with_its_reason(tmp_path: 
     assert (query.name, query.where, query.manifests_opened) == ("one_site", "site = 'c'", None)
     assert query.note == "not planned: unknown column 'site'"
     assert shown.state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ({"predicted_ms": 3.21}, "Predicted, not measured: the slowest of its queries plans in 3 ms."),
+        ({"predicted_ms": 30_100.0}, "Predicted, not measured: the slowest of its queries plans in 30.1 s."),
+        (
+            {"predicted_ms": 3.21, "measured": {"median_ms": 12.4}},
+            "Iceberg planned the slowest of its queries in 12 ms.",
+        ),
+    ],
+)
+def test_a_bad_table_says_whether_it_plans_in_milliseconds_or_in_minutes(
+    tmp_path: Path, times: dict[str, object], told: str
+) -> None:
+    run = sample.this_week(tmp_path)
+    query = {"name": "one_day", "where": "d = 1", "weight": 1, **times}
+    run.put("planning", sample.CUSTOMERS, data={"predicates": [query], "not_planned": []})
+    model = build_report(run.folder)
+    assert table(model, sample.CUSTOMERS).planning_told == told
+    assert told in next(item for item in model.attention if item.table == str(sample.CUSTOMERS)).evidence
+    assert told in render_html(model)
+    assert told in render_markdown(model)
+    assert ("predicted: 3 ms</td>" in render_html(model)) == (times == {"predicted_ms": 3.21})

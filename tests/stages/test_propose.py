@@ -116,3 +116,22 @@ def test_the_answer_to_the_worst_finding_comes_first(tmp_path: Path, rule: str) 
     data = proposed(tmp_path, metadata, findings=[worst, *findings])
     assert data["proposals"][0]["answers"] == [rule]
     assert data["proposals"][1]["action"] == "rewrite_manifests"
+
+
+@pytest.mark.parametrize(
+    ("share", "queries", "told"),
+    [(0.9, ["d = DATE'2022-01-20'"], True), (0.9, [], False), (0.2, ["d > DATE'2022-01-20'"], False)],
+)
+def test_statistics_below_the_finding_say_why_no_metrics_advice_is_proposed(
+    tmp_path: Path, share: float, queries: list[str], told: bool
+) -> None:
+    values = {"statistics_bytes_per_file": 1564.0, "statistics_share": share}
+    signals = [{"scope": "table", "scope_key": "", "signal": name, "value": value} for name, value in values.items()]
+    text = proposed(tmp_path, picture(WIDE), queries=queries, signals=signals)["statistics_told"]
+    assert (text is not None) == told
+    assert text is None or (
+        text.startswith(
+            "Metrics advice is not proposed: statistics are 90% of the uncompressed metadata, but with 1,564 "
+        )
+        and "by default from 2,048" in text
+    )

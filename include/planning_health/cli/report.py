@@ -88,7 +88,8 @@ def _show(model: Report) -> None:
     if model.summary.proposals:
         say(how_to_decide(model), wrap=True)
     for table, proposal in model.next_steps[:MOST_STEPS]:
-        say(f"\n{table.table}: {proposal.title}", wrap=True)
+        left = "" if proposal.runnable else " (recommended, and left to you to run)"
+        say(f"\n{table.table}: {proposal.title}{left}", wrap=True)
         for line in [proposal.dry_run_command] if proposal.runnable else proposal.commands:
             say(line)
     if (more := len(model.next_steps) - MOST_STEPS) > 0:

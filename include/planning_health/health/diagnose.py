@@ -14,7 +14,9 @@ from pyiceberg.transforms import BucketTransform
 
 from planning_health.health.findings import Assessment, Finding
 from planning_health.health.picture import SpecPicture
+from planning_health.health.properties import merging_told
 from planning_health.health.thresholds import Level, worst
+from planning_health.reports.wording import mean_number, rough_time
 
 LOW_SKIPPING: Final = 0.5
 """Below this part of skipped manifests or files, a step looks for the reason."""
@@ -81,8 +83,8 @@ def _query_time(planning: Mapping[str, Any] | None) -> Outcome:
     if not measured:
         return (
             "not_measured",
-            "Not measured: planning is timed where Spark measures the table. Compare the scan node's total planning "
-            f"duration in the Spark UI with the query's.{predicted}",
+            f"Not measured: planning is timed where Spark measures the table.{_foretold(planning)} Compare the scan "
+            f"node's total planning duration in the Spark UI with the query's.{predicted}",
         )
     slowest = max(item["measured"]["median_ms"] for item in measured)
     level: Level = (
@@ -90,6 +92,16 @@ def _query_time(planning: Mapping[str, Any] | None) -> Outcome:
     )
     times = "; ".join(f"{item['name']} {item['measured']['median_ms']:,.0f} ms" for item in measured)
     return level, f"Iceberg's own planning time, median of up to three runs: {times}.{predicted}"
+
+
+def _foretold(planning: Mapping[str, Any] | None) -> str:
+    """The predicted planning time of each query, where the simulation gives one."""
+    times = [
+        f"{item['name']} {rough_time(item['predicted_ms'])}"
+        for item in (planning or {}).get("predicates") or ()
+        if item.get("predicted_ms") is not None
+    ]
+    return f" Predicted: {'; '.join(times)}." if times else ""
 
 
 def _manifests_skipped(a: Assessment, findings: Sequence[Finding], predicates: list[Mapping[str, Any]]) -> Outcome:
@@ -113,8 +125,8 @@ def _lookups(spec: SpecPicture, name: str) -> Iterable[str]:
             else "equality and range predicates can skip"
         )
         yield (
-            f"Equality on {overlap.key.name} in {name} opens {overlap.mean:.1f} of {overlap.manifests} manifests on "
-            f"average; {kind}."
+            f"Equality on {overlap.key.name} in {name} opens {mean_number(overlap.mean)} of {overlap.manifests} "
+            f"manifests on average; {kind}."
         )
 
 
@@ -151,15 +163,13 @@ def _manifest_size(a: Assessment, findings: Sequence[Finding]) -> Outcome:
 
 
 def _manifest_count(a: Assessment, findings: Sequence[Finding]) -> Outcome:
-    properties = a.picture.info.properties
-    merging = properties.get("commit.manifest-merge.enabled", "true").lower()
     count, ratio = a.signal("data_manifests").value, a.signal("manifests_to_expected").value
     if ratio is None:
         return "not_measured", "Not measured: the snapshot has no data manifests."
     return (
         _level(findings, "manifests_to_expected"),
-        f"{count:.0f} data manifests, {ratio:.1f} times what one for 500 files would make; "
-        f"commit.manifest-merge.enabled = {merging}.",
+        f"{count:.0f} data manifests, {ratio:.1f} times what one for 500 files would make. "
+        f"{merging_told(a.picture.info)}",
     )
 
 

@@ -19,10 +19,12 @@ from planning_health.health.measures import Measures
 from planning_health.health.overlap import OverlapDepth
 from planning_health.health.partition_fields import FieldKey, FieldSummaries, FieldValues
 from planning_health.health.picture import SpecPicture
+from planning_health.health.properties import MERGE_ENABLED, merging_told
 from planning_health.health.signals import Signal
 from planning_health.health.thresholds import Level, Thresholds
 from planning_health.metadata.model import DATA, own_order
 from planning_health.planning.spec_text import spec_name
+from planning_health.reports.wording import mean_number
 from planning_health.settings.thresholds import (
     FEW_FILES,
     FEW_MANIFESTS,
@@ -149,6 +151,10 @@ def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def _mean(value: float | None) -> str:
+    return "not measured" if value is None else mean_number(value)
+
+
 def _wide(a: Assessment) -> Iterator[Finding]:
     """Manifests wider than the threshold and than twice their fair share of the spec's live range."""
     threshold = a.thresholds.by_signal["partition_range_days"].warning
@@ -236,10 +242,10 @@ def _overlap_finding(a: Assessment, overlap: OverlapDepth) -> Finding:
         "overlapping_manifests",
         "overlap_depth_mean",
         key.scope_key,
-        title=f"A lookup on {key.name} opens {_number(overlap.mean)} of {overlap.manifests} manifests",
+        title=f"A lookup on {key.name} opens {_mean(overlap.mean)} of {overlap.manifests} manifests",
         evidence=(
-            f"Over {overlap.values} values of {key.name}: mean {_number(overlap.mean)}, 95 % within "
-            f"{_number(overlap.p95)}, worst {overlap.worst} (for {key.display(overlap.raw[deepest])}); "
+            f"Over {overlap.values} values of {key.name}: mean {_mean(overlap.mean)}, 95 % within "
+            f"{_mean(overlap.p95)}, worst {overlap.worst} (for {key.display(overlap.raw[deepest])}); "
             f"clustering ratio {_number(overlap.clustering_ratio)}."
         ),
         explanation="Files of the same partition value are spread over many manifests; planning opens each of them.",
@@ -339,7 +345,7 @@ def _too_many(a: Assessment) -> Iterator[Finding]:
         if count <= FEW_MANIFESTS or clustered or not a.raised("manifests_to_expected", key):
             continue
         files = int(spec.live.sum())
-        merging = a.picture.info.properties.get("commit.manifest-merge.enabled", "true").lower() != "false"
+        merging = a.picture.info.properties.get(MERGE_ENABLED, "").lower()
         yield a.finding(
             "too_many_manifests",
             "manifests_to_expected",
@@ -347,11 +353,13 @@ def _too_many(a: Assessment) -> Iterator[Finding]:
             title=f"{count} data manifests for {files:,} files of {a.spec(spec.spec_id)}",
             evidence=(
                 f"About {FILES_PER_MANIFEST} files fit a manifest; here it is {files / count:.1f}. "
-                f"Merging on commit is {'on' if merging else 'off (commit.manifest-merge.enabled = false)'}."
+                f"{merging_told(a.picture.info)}"
             ),
             explanation="Each manifest that cannot be skipped is a request of its own, however little is in it.",
             recommendation=f"Rewrite the manifests of {a.spec(spec.spec_id)}"
-            + ("." if merging else ", or switch merging on."),
+            + {"false": ", or switch merging on.", "": f", and set {MERGE_ENABLED} = true if PyIceberg writes it."}.get(
+                merging, "."
+            ),
         )
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from planning_health.metadata.model import TableInfo
+
+MERGE_ENABLED: Final = "commit.manifest-merge.enabled"
+
 DEFAULTS: Final = {
-    "commit.manifest-merge.enabled": "true",
+    MERGE_ENABLED: "",
     "commit.manifest.min-count-to-merge": "100",
     "commit.manifest.target-size-bytes": "8388608",
     "write.metadata.metrics.default": "truncate(16)",
@@ -34,3 +38,27 @@ def properties_that_matter(properties: dict[str, str]) -> list[dict[str, Any]]:
         {"property": name, "value": properties.get(name, DEFAULTS.get(name, "")) or None, "set": name in properties}
         for name in names
     ]
+
+
+def merging_told(info: TableInfo) -> str:
+    """Whether commits merge manifests, in a sentence or two: where the property is not set, the writer decides."""
+    value = info.properties.get(MERGE_ENABLED)
+    if value is not None:
+        return f"Merging on commit is {'off' if value.lower() == 'false' else 'on'} ({MERGE_ENABLED} = {value})."
+    return (
+        "Merging on commit is not set: on for Spark and other Java writers, off for PyIceberg, whose appends pile up "
+        f"unless {MERGE_ENABLED} is set to true.{_last_writer(info)}"
+    )
+
+
+def _last_writer(info: TableInfo) -> str:
+    """Who wrote the measured snapshot: Java engines name themselves in its summary, PyIceberg does not."""
+    snapshot = None if info.snapshot_id is None else info.metadata.snapshot_by_id(info.snapshot_id)
+    if snapshot is None or snapshot.summary is None:
+        return ""
+    engine = snapshot.summary.additional_properties.get("engine-name")
+    return (
+        f" The last commit was written by {engine}."
+        if engine
+        else " The last commit names no engine, like those of PyIceberg."
+    )

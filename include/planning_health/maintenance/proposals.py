@@ -17,7 +17,7 @@ from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.layout import Layout, layout_of
-from planning_health.maintenance.next_append import predict_next_append
+from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
 from planning_health.maintenance.prediction import RewritePrediction, predict_rewrite_manifests, target_size
 from planning_health.maintenance.properties import (
     PropertyPlan,
@@ -382,8 +382,9 @@ def _after_next_append(predicted: PlanningMetadata, target: int) -> tuple[dict[s
         return numbers, ""
     return numbers, (
         f"The next append will merge these {lasting.manifests} manifests into {layout.manifests}, since neighbours "
-        f"fit into {target:,} bytes together. planning-health advise-layout says whether that costs planning notable "
-        "time, and what keeps the layout then."
+        f"fit into {target:,} bytes together: Spark and other Java writers do so, PyIceberg only with "
+        f"{MERGE_ENABLED} = true. planning-health advise-layout says whether that costs planning notable time, and "
+        "what keeps the layout then."
     )
 
 

@@ -426,6 +426,9 @@ def _lede(summary: Summary, tables: Sequence[TableReport], actions: Sequence[Act
     if summary.proposals:
         wait = "waits" if summary.proposals == 1 else "wait"
         sentences.append(f"{counted(summary.proposals, 'proposal')} {wait} for a decision.")
+    if recommended := sum(not proposal.runnable for table in tables for proposal in table.proposals):
+        is_left = f"{'is' if recommended == 1 else 'are'} left to you to run"
+        sentences.append(f"{counted(recommended, 'recommendation')} {is_left}.")
     return " ".join(sentences)
 
 
@@ -510,7 +513,14 @@ def _table_attention(table: TableReport) -> Attention | None:
         anchor=table.anchor,
         level=table.state,
         title=worst.title,
-        evidence=worst.explanation or clipped(short_file_names(worst.evidence), _EVIDENCE),
+        evidence=" ".join(
+            sentence(part)
+            for part in (
+                worst.explanation or clipped(short_file_names(worst.evidence), _EVIDENCE),
+                table.planning_told,
+            )
+            if part
+        ),
         more=len(urgent) - 1,
         next_step=_next_step(worst, table.proposals),
     )

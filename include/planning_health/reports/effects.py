@@ -150,7 +150,11 @@ def append_sentence(rows: list[Comparison]) -> str:
         if row.predicted is not None and row.next_append is not None
         if row.undone_by_append and row.key.startswith("overlap.")
     ]
-    return f"The next append is predicted to merge manifests again: {joined(undone)}" if undone else ""
+    return (
+        f"The next append is predicted to merge manifests again (as Spark does, not PyIceberg): {joined(undone)}"
+        if undone
+        else ""
+    )
 
 
 def lookup_sentence(rows: list[Comparison]) -> str:

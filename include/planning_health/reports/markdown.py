@@ -8,7 +8,7 @@ from typing import Final
 
 from planning_health.pages.links import in_airflow
 from planning_health.reports.decisions import how_to_decide
-from planning_health.reports.model import Action, Proposal, Report, TableReport
+from planning_health.reports.model import Action, Proposal, QueryCost, Report, TableReport
 from planning_health.reports.wording import (
     change,
     day,
@@ -17,6 +17,7 @@ from planning_health.reports.wording import (
     percentage,
     quantity,
     relative,
+    rough_time,
     sentence,
     short_unit,
     state_name,
@@ -137,8 +138,11 @@ def _attention(report: Report) -> list[str]:
 
 def _table_line(table: TableReport) -> str:
     was = f", was {state_name(table.previous_state)}" if table.previous_state not in (None, table.state) else ""
+    told = f" {escape(table.planning_told)}" if table.planning_told and table.state in ("critical", "warning") else ""
     snapshot = f" (snapshot {table.snapshot_id})" if table.snapshot_id is not None and table.state != "failed" else ""
-    return f"- **{state_name(table.state)}**{was} {code(table.table)}: {escape(sentence(table.verdict))}{snapshot}"
+    return (
+        f"- **{state_name(table.state)}**{was} {code(table.table)}: {escape(sentence(table.verdict))}{told}{snapshot}"
+    )
 
 
 def _changes(report: Report) -> list[str]:
@@ -165,10 +169,17 @@ def _queries(report: Report) -> list[str]:
         f"{code(query.where)}: manifests "
         f"{of_total(query.manifests_opened, query.manifests_total)}, data files "
         f"{of_total(query.files_result, query.files_total)}, metadata {quantity(query.metadata_bytes, 'bytes')}"
+        + _planned_in(query)
         + (f"; {escape(query.note)}" if query.note else "")
         for table in report.tables
         for query in table.queries
     ]
+
+
+def _planned_in(query: QueryCost) -> str:
+    if query.planning_ms is not None:
+        return f", planned by Iceberg in {quantity(query.planning_ms, 'ms')}"
+    return "" if query.predicted_ms is None else f", planned in (predicted) {rough_time(query.predicted_ms)}"
 
 
 def _simulations(table: TableReport, *, whole: bool) -> list[str]:

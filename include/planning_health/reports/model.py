@@ -91,7 +91,10 @@ class ManifestRow(_Part):
 
 
 class QueryCost(_Part):
-    """What one query of the workload makes planning read; one that does not fit the table is not ``planned``."""
+    """What one query of the workload makes planning read; one that does not fit the table is not ``planned``.
+
+    ``planning_ms`` is Iceberg's own planning time where it was measured; ``predicted_ms`` a prediction.
+    """
 
     name: str
     where: str
@@ -102,6 +105,7 @@ class QueryCost(_Part):
     files_result: int | None = None
     metadata_bytes: int | None = None
     planning_ms: float | None = None
+    predicted_ms: float | None = None
     tasks: int | None = None
     heaviest: bool = False
     planned: bool = True
@@ -423,6 +427,8 @@ class TableReport(_Part):
     alternatives: list[Alternative] = Field(default_factory=list)
     simulations: list[Simulation] = Field(default_factory=list)
     no_op_reason: str | None = None
+    planning_told: str = ""
+    statistics_told: str = ""
     upkeep: Upkeep | None = None
     actions: list[Action] = Field(default_factory=list)
     failed_expectations: list[FailedExpectation] = Field(default_factory=list)

@@ -39,6 +39,7 @@ from planning_health.reports.wording import (
     counted,
     plain_number,
     quantity,
+    rough_time,
     sentence,
     visible,
     visible_lines,
@@ -132,6 +133,7 @@ def table_report(
     state: State = "failed" if reason else level(health.get("state")) if health else "not_measured"
     numbers = _numbers(results)
     failed_expectations = _failed_expectations(results.data("validation"))
+    queries = _queries(results.data("planning"))
     return TableReport(
         table=visible(name),
         anchor=anchor(name),
@@ -150,7 +152,9 @@ def table_report(
         signals=[_signal(item) for item in mappings(health.get("signals"))],
         worst_deleted=_manifest_rows(health, "by_deleted_ratio"),
         worst_ranges=_manifest_rows(health, "by_partition_range"),
-        queries=_queries(results.data("planning")),
+        queries=queries,
+        planning_told=_planning_told(queries),
+        statistics_told=visible(results.data("proposal").get("statistics_told") or ""),
         proposals=proposals,
         alternatives=alternatives(results.data("what_if")),
         simulations=simulations(results.data("assignment"), results.data("plan_tasks")),
@@ -301,6 +305,17 @@ def _queries(planning: Mapping[str, Any]) -> list[QueryCost]:
     ]
 
 
+def _planning_told(queries: Sequence[QueryCost]) -> str:
+    """How long planning takes, in a sentence: a bad state alone does not tell milliseconds from minutes."""
+    measured = max((query.planning_ms for query in queries if query.planning_ms is not None), default=None)
+    if measured is not None:
+        return f"Iceberg planned the slowest of its queries in {rough_time(measured)}."
+    predicted = max((query.predicted_ms for query in queries if query.predicted_ms is not None), default=None)
+    if predicted is None:
+        return ""
+    return f"Predicted, not measured: the slowest of its queries plans in {rough_time(predicted)}."
+
+
 def _query(item: Mapping[str, Any], heaviest: Any) -> QueryCost:
     data_manifests, delete_manifests = mapping(item.get("data_manifests")), mapping(item.get("delete_manifests"))
     files = mapping(item.get("data_files"))
@@ -316,6 +331,7 @@ def _query(item: Mapping[str, Any], heaviest: Any) -> QueryCost:
         files_result=whole(files.get("result")),
         metadata_bytes=whole(item.get("metadata_bytes")),
         planning_ms=number(mapping(item.get("measured")).get("median_ms")),
+        predicted_ms=number(item.get("predicted_ms")),
         tasks=whole(item.get("tasks")),
         heaviest=heaviest is not None and item.get("name") == heaviest,
         note="; ".join(notes),
@@ -414,7 +430,7 @@ def _numbers(results: TableResults) -> list[KeyNumber]:
             key="overlap_mean",
             label="Manifests opened per value, mean",
             value=_rounded(number(deepest.get("mean"))),
-            unit="count",
+            unit="mean",
             note=field,
         ),
         KeyNumber(

@@ -56,7 +56,7 @@ def _worst(table: TableReport) -> str:
     if table.state == "failed":
         return table.reason or ""
     urgent = [finding for finding in table.findings if finding.level in ("critical", "warning")]
-    return urgent[0].title if urgent else "–"
+    return f"{urgent[0].title}. {table.planning_told}".rstrip(". ") if urgent else "–"
 
 
 def _effect(table: TableReport) -> str:

@@ -49,7 +49,7 @@ def plain_number(value: Number) -> str:
     if magnitude >= 100:
         return f"{value:,.0f}"
     if magnitude >= 10:
-        return f"{value:,.1f}"
+        return mean_number(value)
     return f"{value:,.2g}" if magnitude < 0.1 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
@@ -70,6 +70,18 @@ def percentage(value: Number) -> str:
     return f"{percent:.{digits}f}%"
 
 
+def mean_number(value: Number) -> str:
+    """A mean, with at most one decimal."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def rough_time(milliseconds: Number) -> str:
+    """A predicted time with no more digits than a prediction has: ``under 1 ms``, ``30 ms``, ``1.2 s``."""
+    if milliseconds < 1:
+        return "under 1 ms"
+    return f"{milliseconds:.0f} ms" if milliseconds < 999.5 else f"{milliseconds / 1000:,.1f} s"
+
+
 def counted(number: Number, noun: str, plural: str | None = None) -> str:
     """``1 table``, ``2 tables``."""
     return f"{plain_number(number)} {noun if number == 1 else plural or noun + 's'}"
@@ -81,6 +93,8 @@ def quantity(value: Number | None, unit: str = "") -> str:
         return NOT_MEASURED
     if unit in ("bytes", "byte", "B"):
         return byte_size(value)
+    if unit == "mean":
+        return mean_number(value)
     if unit in ("ratio", "share"):
         return percentage(value)
     if unit in ("ms", "s", "×"):

@@ -27,8 +27,10 @@ from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.metadata.model import own_order
+from planning_health.reports.table_report import HEAVY_STATISTICS
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.settings.thresholds import DEFAULTS
 from planning_health.stages.observed_workload import known_queries, recorded_observations, workload_of
 from planning_health.stages.queries import configured_queries
 from planning_health.stages.table_stage import Outcome, run_table_stage
@@ -36,6 +38,11 @@ from planning_health.stages.table_stage import Outcome, run_table_stage
 KIND = "proposal"
 HEALTH = "health"
 """Kind of the diagnosis, whose findings ask for more than rewriting manifests."""
+
+_STATISTICS: Final = "statistics_bytes_per_file"
+
+MOSTLY_STATISTICS: Final = 0.5
+"""From this share of its metadata on, a table's report says why metrics advice is not among its proposals."""
 
 MOST_FILES_LAID_OUT: Final = 100_000
 """Larger tables get layout advice only from ``planning-health advise-layout``: it predicts many rewrites."""
@@ -72,6 +79,9 @@ def propose(
                 "predicted": effect,
                 "no_op_reason": None if proposals else "; ".join(reasons),
                 "left_alone": reasons,
+                "statistics_told": _statistics_told(metadata, health.data, observed)
+                if request is None and health is not None and diagnosed
+                else None,
             },
         )
 
@@ -130,7 +140,7 @@ def _advised(
     plan.
     """
     advised: list[dict[str, Any] | None] = []
-    if any(str(item["id"]).startswith("heavy_statistics") for item in findings):
+    if any(str(item["id"]).startswith(HEAVY_STATISTICS) for item in findings):
         advised += _statistics(metadata, asked, observed, workload)
     laid_out = asked.target_manifest_bytes is not None or asked.sort_by or asked.spec_id is not None
     if not laid_out and len(metadata.data_files) <= MOST_FILES_LAID_OUT:
@@ -138,6 +148,22 @@ def _advised(
         if layout is not None:
             advised.append(layout_proposal(metadata, layout, workload))
     return [proposal for proposal in advised if proposal is not None]
+
+
+def _statistics_told(metadata: PlanningMetadata, health: Mapping[str, Any], observed: ObservedWorkload) -> str | None:
+    """Why metrics modes are not proposed for a table whose metadata is mostly statistics; ``None`` for any other."""
+    signals = {item["signal"]: item for item in health.get("signals") or () if item["scope"] == "table"}
+    bytes_per_file = signals.get(_STATISTICS, {}).get("value")
+    share = signals.get("statistics_share", {}).get("value")
+    heavy = any(str(item["id"]).startswith(HEAVY_STATISTICS) for item in health["findings"])
+    if heavy or not observed.filters or bytes_per_file is None or (share or 0) < MOSTLY_STATISTICS:
+        return None
+    return (
+        f"Metrics advice is not proposed: statistics are {share:.0%} of the uncompressed metadata, but with "
+        f"{bytes_per_file:,.0f} bytes a file below what is a finding ({_STATISTICS}, by default from "
+        f"{DEFAULTS[_STATISTICS].warning:,.0f}). planning-health advise-metrics {metadata.info.name} tells what the "
+        "queries need of them"
+    )
 
 
 def _statistics(

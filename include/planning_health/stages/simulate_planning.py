@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planning_health.advice.layout import PlanningPrice
 from planning_health.envelope import Envelope, Headline
 from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
@@ -22,9 +23,9 @@ KIND = "planning"
 def simulate_planning(settings: SettingsDocument, run_folder: RunFolder, table: TableName) -> Envelope:
     """Simulates planning each configured query of a table, or those that its partitioning invites.
 
-    The result's data holds ``predicates`` (the ``plan`` document of each query, with its name, weight and, where it was
-    measured, Iceberg's own planning time and counters), ``not_planned`` (the configured queries that do not fit the
-    table, with the reason; they are no failure),
+    The result's data holds ``predicates`` (the ``plan`` document of each query, with its name, weight, predicted
+    planning time and, where it was measured, Iceberg's own planning time and counters), ``not_planned`` (the configured
+    queries that do not fit the table, with the reason; they are no failure),
     ``heaviest`` (the name of the query that opens most manifests, weighted; ties by files) and the cost models.
 
     Args:
@@ -43,7 +44,10 @@ def _outcome(
 ) -> Outcome:
     planner = ScanPlanner(metadata)
     queries = queries_of(settings, table, planner)
-    predicates = [_predicate(planner, query) | {"measured": measured.get(query.name)} for query in queries.planned]
+    price = PlanningPrice.of(metadata)
+    predicates = [
+        _predicate(planner, query, price) | {"measured": measured.get(query.name)} for query in queries.planned
+    ]
     heaviest = max(predicates, key=_burden, default=None)
     share = _share_opened(predicates)
     costs = cost_document(metadata, share)
@@ -59,9 +63,10 @@ def _outcome(
     return Outcome(headline, data)
 
 
-def _predicate(planner: ScanPlanner, query: Query) -> dict[str, Any]:
+def _predicate(planner: ScanPlanner, query: Query, price: PlanningPrice) -> dict[str, Any]:
     scan = plan_where(planner, query.where)
-    return {"name": query.name, "weight": query.weight, **predicate_document(scan, query.where)}
+    predicted = {"predicted_ms": round(price.planning_ms(planner.metadata, scan.scanned_manifests), 2)}
+    return {"name": query.name, "weight": query.weight, **predicate_document(scan, query.where), **predicted}
 
 
 def _burden(predicate: dict[str, Any]) -> tuple[float, float]:
