@@ -25,8 +25,8 @@ def two_specs() -> PlanningMetadata:
     return table.manifest(*(Entry((f"country {number % 5}",)) for number in range(9_000)), spec=1).build()
 
 
-def printed(metadata: PlanningMetadata, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("COLUMNS", "200")
+def printed(metadata: PlanningMetadata, monkeypatch: pytest.MonkeyPatch, columns: str = "200") -> str:
+    monkeypatch.setenv("COLUMNS", columns)
     with console.capture() as captured:
         show_diagnosis(metadata.info, analyse(metadata, THRESHOLDS), THRESHOLDS)
     return captured.get()
@@ -47,6 +47,22 @@ def test_specs_are_named_by_their_fields_wherever_they_are_shown(monkeypatch: py
     text = printed(two_specs(), monkeypatch)
     assert len(re.findall(r"spec \d", text)) == len(re.findall(r"spec (0 \(days\(d\)\)|1 \(c\))", text)) > 5
     assert re.search(r"manifests_to_expected +│ spec 0 \(days\(d\)\) +│ +30 │ +│ warning", text)
+
+
+def test_a_narrow_terminal_breaks_no_signal_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = analyse(two_specs(), THRESHOLDS)
+    text = printed(two_specs(), monkeypatch, columns="80")
+    for item in shown_signals(found):
+        row = rf"^│{item['signal']} *│.*│ {item['unit']} *│ (ok|warning|critical|–) *│$"
+        assert re.search(row, text, re.MULTILINE), item["signal"]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_goes_into_a_pipe_is_as_wide_as_names_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert console.width == 200
+    monkeypatch.setenv("COLUMNS", "90")
+    assert console.width == 90
 
 
 def test_evidence_is_shown_and_a_value_above_its_threshold_that_is_no_finding_is_explained(

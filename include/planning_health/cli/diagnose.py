@@ -28,8 +28,9 @@ def show_diagnosis(info: TableInfo, found: Mapping[str, Any], thresholds: Thresh
     signals = list(shown_signals(found))
     print_table(
         ["signal", "of", "value", "unit", "level"],
-        [(item["signal"], _scope(info, item), item["value"], item["unit"], item["level"]) for item in signals],
+        [(item["signal"], _scope(info, item), item["value"], item["unit"], _level(item)) for item in signals],
         title="\nSignals",
+        whole=("signal", "value", "unit", "level"),
     )
     for item in signals:
         if item["level"] == "ok" and thresholds.level(item["signal"], item["value"]) != "ok":
@@ -59,6 +60,11 @@ def shown_signals(found: Mapping[str, Any]) -> Iterator[Row]:
             [item for item in rows if (name, item["scope_key"]) in blamed]
             or [item for item in rows if item["scope"] == "table"]
         )
+
+
+def _level(signal: Row) -> str:
+    """A signal's level; that it was not measured its value says already."""
+    return "–" if signal["value"] is None else str(signal["level"])
 
 
 def _scope(info: TableInfo, signal: Row) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions, JustifyMethod
 from rich.markdown import Markdown
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -20,8 +21,25 @@ from planning_health.reports.wording import visible_lines
 MOST_ROWS: Final = 10_000
 """Rows of a table for people; ``--json`` has them all."""
 
-console = Console()
-errors = Console(stderr=True)
+_WIDE: Final = 200
+
+
+class _WideInPipes(Console):
+    """A console whose width in a file or a pipe, which have none, holds whole names, unless COLUMNS says another."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        size = super().size
+        given = self._width is not None or self.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+        return size if given else ConsoleDimensions(_WIDE, size.height)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self._width, self._height = new_size
+
+
+console = _WideInPipes()
+errors = _WideInPipes(stderr=True)
 
 LEVEL_STYLES = {"ok": "green", "warning": "yellow", "critical": "bold red", "failed": "red"}
 
@@ -67,13 +85,25 @@ def print_markdown(text: str) -> None:
         say(text, to=console)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """Prints a table for people; numbers are right-aligned, ``None`` reads "not measured"."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str | None = None,
+    *,
+    whole: Collection[str] = (),
+) -> None:
+    """Prints a table for people; numbers are right-aligned, ``None`` reads "not measured".
+
+    Columns that are ``whole`` are not broken, however narrow the terminal: the others fold.
+    """
     rows = [list(row) for row in rows]
-    table = Table(title=None if title is None else plain(title), title_justify="left", header_style="bold")
+    table = Table(
+        title=None if title is None else plain(title), title_justify="left", header_style="bold", pad_edge=not whole
+    )
     for index, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float) or row[index] is None for row in rows)
-        table.add_column(plain(column), justify="right" if numeric else "left", overflow="fold")
+        side: JustifyMethod = "right" if numeric else "left"
+        table.add_column(plain(column), justify=side, overflow="fold", no_wrap=column in whole)
     for row in rows[:MOST_ROWS]:
         table.add_row(*(_cell(value) for value in row))
     console.print(table)
