@@ -67,8 +67,15 @@ def tables_in(catalog: Catalog, name: str, namespace: tuple[str, ...]) -> list[T
 
 
 def _similar(catalog: Catalog, table: TableName) -> list[TableName]:
-    """The tables of the table's namespace, else of the few whose names are closest to it."""
-    namespaces = {".".join(namespace).lower(): namespace for namespace in namespaces_below(catalog)}
+    """The table that is the same without quotes, else those of its namespace, or of the few with names close to it."""
+    all_namespaces = list(namespaces_below(catalog))
+    written = ".".join(table.identifier).lower()
+    around = [namespace for namespace in all_namespaces if written.startswith(".".join(namespace).lower() + ".")]
+    for namespace in around:
+        for found in tables_in(catalog, table.catalog, namespace):
+            if found.dotted.lower() == table.dotted.lower():
+                return [found]
+    namespaces = {".".join(namespace).lower(): namespace for namespace in all_namespaces}
     given = ".".join(table.namespace).lower()
     near = [given] if given in namespaces else get_close_matches(given, namespaces, n=_NAMESPACES_LOOKED_INTO)
     return [found for key in near for found in tables_in(catalog, table.catalog, namespaces[key])]

@@ -144,15 +144,20 @@ def test_a_name_that_the_database_does_not_know_is_answered_with_those_that_it_d
         ("lake.Sales.Orders", ", did you mean 'lake.sales.orders'?"),
         ("lake.sale.orders", ", did you mean 'lake.sales.orders'?"),
         ("lake.sales.`late order`", ", did you mean 'lake.sales.`late orders`'?"),
+        ("lake.sales.returns of 2026.new", ", did you mean 'lake.sales.`returns of 2026.new`'?"),
         ("lake.finance.ledger", "."),
     ],
 )
 def test_an_unknown_table_is_answered_with_the_closest(tmp_path: Path, unknown: str, ending: str) -> None:
     path = database(tmp_path / "c.db", lake=["sales.orders", "sales.late orders", "ops.readings"])
+    with_a_dot = Schema(NestedField(1, "id", LongType()))
+    SqlCatalog("lake", uri=f"sqlite:///{path}", warehouse=str(tmp_path)).create_table(
+        ("sales", "returns of 2026.new"), with_a_dot
+    )
     settings = settings_with({"type": "sql", "uri": f"sqlite:///{path}"})
     with pytest.raises(InputError) as caught:
         check_existence(settings, [TableName.parse("lake.sales.orders"), TableName.parse(unknown)])
-    assert str(caught.value) == f"table {unknown!r} does not exist in catalog 'lake'{ending}"
+    assert str(caught.value) == f"table {str(TableName.parse(unknown))!r} does not exist in catalog 'lake'{ending}"
 
 
 def test_that_the_neighbours_of_a_missing_table_cannot_be_listed_is_no_error_of_its_own() -> None:

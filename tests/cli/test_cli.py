@@ -19,9 +19,11 @@ import yaml
 from pyiceberg.types import DateType
 from rich.console import Console
 from tests.health.builder import TableBuilder
+from tests.planning.pictures import Manifest, picture
+from tests.planning.test_scan import DAYS, SCHEMA, days
 from tests.reports.sample_run import action
 
-from planning_health.cli import main, maintain, output, tables
+from planning_health.cli import main, maintain, output, plan, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,6 +113,15 @@ def test_an_empty_table_is_diagnosed_in_two_lines(calculator: Cli) -> None:
         result = calculator("diagnose", "lake.test.t")
     assert result.out.splitlines()[1:] == ["The table is empty: there is nothing to plan."]
     assert result.out.startswith("lake.test.t: ok, ")
+
+
+def test_files_of_skipped_manifests_are_told_from_skipped_files(calculator: Cli) -> None:
+    metadata = picture(SCHEMA, [DAYS], [Manifest(days(1, 2)), Manifest(days(9, 10, 11))])
+    with mock.patch.object(plan, "read_table", return_value=metadata):
+        pruned = calculator("plan", "lake.db.t", "--where", "d = DATE '1970-01-02'")
+        full = calculator("plan", "lake.db.t")
+    assert "3 data files in skipped manifests: Iceberg counts only files of opened manifests\n" in pruned.out
+    assert "in skipped manifests" not in full.out
 
 
 def test_without_a_settings_file_it_is_said_that_the_demonstration_s_is_used(calculator: Cli) -> None:

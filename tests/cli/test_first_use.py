@@ -103,6 +103,36 @@ def test_an_unknown_table_is_answered_with_the_closest_and_a_wrong_catalog_name_
     assert nothing.err.splitlines()[-1].endswith("`planning-health tables` lists them all")
 
 
+def test_a_table_s_name_without_its_catalog_is_answered_with_the_only_catalog_s(first_use: FirstUse) -> None:
+    for arguments in (["diagnose"], ["plan"], ["measure"], ["maintain"], ["verify", "--against", "1"]):
+        result = first_use(*arguments, "sales.orders")
+        assert result.status == 2
+        assert result.err.startswith("error: table name 'sales.orders' is not of the form catalog.namespace.table")
+        assert result.err.endswith(", did you mean 'lake.sales.orders'?\n")
+    for unlikely in ("orders", "lake.orders"):
+        assert "did you mean" not in first_use("diagnose", unlikely).err
+    two = {name: {"properties": {"type": "rest", "uri": "http://127.0.0.1:9"}} for name in ("a", "b")}
+    assert "did you mean" not in first_use("diagnose", "sales.orders", catalogs=two).err
+
+
+def test_an_unknown_column_and_statistics_of_one_are_answered_with_the_closest(first_use: FirstUse) -> None:
+    result = first_use("plan", "lake.sales.orders", "--where", "orderd_on = DATE'2026-01-01'")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == "error: unknown column 'orderd_on', did you mean 'ordered_on'? The table has id, ordered_on\n"
+    result = first_use("maintain", "lake.sales.orders", "--set-metrics", "column.orderd_on=full")
+    assert "column 'orderd_on' does not exist, did you mean 'ordered_on'? Known: id, ordered_on" in result.err
+
+
+def test_without_settings_and_without_the_demonstration_lake_it_is_said_how_to_begin(tmp_path: Path) -> None:
+    newcomer = Cli()
+    newcomer.environment["PLANNING_HEALTH_SETTINGS"] = ""
+    newcomer.environment["PLANNING_HEALTH_HOME"] = str(tmp_path)
+    result = newcomer("tables")
+    assert (result.status, result.out) == (2, "")
+    assert "`make demo` builds that; for tables of your own write a settings file: README.md" in result.err
+    assert "## First use on your own catalog\n" in (Path(__file__).parents[2] / "README.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
@@ -112,6 +142,11 @@ def test_an_unknown_table_is_answered_with_the_closest_and_a_wrong_catalog_name_
         ({"type": "jdbc", "uri": "/data/c.db"}, "uri '/data/c.db' is none of type 'jdbc': expected jdbc:sqlite:/path"),
         ({"type": "jdbc", "uri": "sqlite:////c.db"}, "is none of type 'jdbc': expected jdbc:sqlite:/path"),
         ({"type": "sql", "uri": "sqlite:////nowhere/c.db"}, "cannot be opened: /nowhere/c.db does not exist"),
+        (
+            {"type": "sql", "uri": "sqlite:///tmp/x/cat.db"},
+            "tmp/x/cat.db does not exist in the working folder; an absolute path needs four slashes: "
+            "sqlite:////tmp/x/cat.db",
+        ),
         ({"type": "jdbc", "uri": "jdbc:mysql://h/d"}, "'jdbc:mysql://h/d' is not supported without Spark"),
         ({"type": "jdbc", "uri": "jdbc:postgresql://127.0.0.1:9/d"}, "port 9 failed: Connection refused"),
         (

@@ -522,7 +522,7 @@ def test_a_wrong_property_sets_none_and_rewrites_nothing(make: Make) -> None:
     )
     result = table.act(request)
     assert result["state"] == "refused"
-    assert "column 'nope' does not exist; known: d, id, s" in result["reason"]
+    assert "column 'nope' does not exist. Known: d, id, s" in result["reason"]
     assert table.java().operations().current().metadataFileLocation() == location
 
 

@@ -48,7 +48,8 @@ def test_a_column_is_resolved_to_its_exact_case() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"nope": "full"}, "column 'nope' does not exist; known: Site, d, id, place.Lon, place.lat"),
+        ({"nope": "full"}, r"column 'nope' does not exist\. Known: Site, d, id, place\.Lon, place\.lat"),
+        ({"sitee": "full"}, r"column 'sitee' does not exist, did you mean 'Site'\? Known: Site, d"),
         ({"PLACE": "full"}, "column 'PLACE' has no values of its own; name its fields: place.lat, place.Lon"),
         ({"site": "full", "Site": "none"}, "columns 'site' and 'Site' are the same column 'Site'"),
         ({"id": "", "x": ""}, "column 'x' has no metrics property to remove; set are: none"),

@@ -115,7 +115,7 @@ def test_iceberg_refuses_a_column_that_it_does_not_find_by_exact_case(table: Tab
         table.insert(ROW)
         assert "s" not in table.bounds()
     else:
-        with pytest.raises(InputError, match=r"column 'gone' does not exist; known: id, s, st\.a, st\.b"):
+        with pytest.raises(InputError, match=r"column 'gone' does not exist\. Known: id, s, st\.a, st\.b"):
             table.plan(metrics_columns={column: "none"})
 
 

@@ -26,7 +26,7 @@ from pyiceberg.types import (
     TimestamptzType,
     UUIDType,
 )
-from tests.planning.pictures import Manifest, picture
+from tests.planning.pictures import Manifest, picture, spec
 from tests.planning.test_scan import DAYS, days
 from tests.planning.test_scan import SCHEMA as DATES
 
@@ -225,6 +225,48 @@ def test_what_is_not_pushed_down_is_named(where: str, rest: list[str], expressio
 def test_malformed_predicates_are_input_errors_that_name_the_fault(where: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         parse_where(where, SCHEMA, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("odd_name = 'x'", "unknown column 'odd_name', did you mean 'odd name'? The table has b, i, l,"),
+        ("N.aa = 1", "unknown column 'N.aa', did you mean 'n.a'? The table has b, i,"),
+        ("s = cust-00042", "unknown column 'cust': a text literal needs quotes: 'cust-00042'"),
+        ("s IN (cust-00042, 'x') AND i = 1", "unknown column 'cust': a text literal needs quotes: 'cust-00042'"),
+        ("s = zurich AND i = 1", "unknown column 'zurich': a text literal needs quotes: 'zurich'"),
+        ("s = odd_name", "unknown column 'odd_name', did you mean 'odd name'?"),
+        ("i = nope + 1", "unknown column 'nope'. The table has"),
+        ("s = `nope`", "unknown column 'nope'. The table has"),
+        ("ts >= 2026-11-10", "cannot be compared with 2005; a date is written DATE'2026-11-10'"),
+        ("dt BETWEEN 2026-11-01 AND 2026-11-05", "; a date is written DATE'2026-11-0"),
+        ("dt IN (2026-11-05)", "; a date is written DATE'2026-11-05'"),
+        ("CAST(ts AS DATE) = 2026-11-05", "; a date is written DATE'2026-11-05'"),
+    ],
+)
+def test_what_was_perhaps_meant_is_told(where: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        parse_where(where, SCHEMA, now=NOW)
+
+
+def test_of_many_columns_the_first_are_named() -> None:
+    wide = Schema(*(NestedField(n, f"c{n}", IntegerType()) for n in range(1, 61)))
+    with pytest.raises(InputError, match=r"unknown column 'nope'\. The table has c1, c2, .*, c10, … and 50 more$"):
+        parse_where("nope = 1", wide)
+
+
+def test_the_name_of_a_partition_field_is_told_from_an_unknown_column() -> None:
+    specs = [spec((2, "day")), spec((2, "void"), (3, "identity"), (1, "bucket[16]"), spec_id=1)]
+    metadata = picture(DATES, specs, [Manifest(days(1))])
+    for name, told in {
+        "P0": "P0 is a partition field, days(d): filter d, and planning uses it",
+        "p1": "p1 is a partition field: filter s, and planning uses it",
+        "p2": "p2 is a partition field, bucket(16, id): filter id, and planning uses it",
+    }.items():
+        with pytest.raises(InputError, match=re.escape(f"unknown column '{name}': {told}")):
+            plan_document(metadata, [f"{name} = 1"])
+    with pytest.raises(InputError, match=r"unknown column 'p3'\. The table has id, d, s"):
+        plan_document(metadata, ["p3 = 1"])
 
 
 def test_an_unknown_zone_is_an_input_error() -> None:

@@ -82,6 +82,11 @@ def test_the_environment_beats_the_file_and_the_file_beats_defaults(
             r"tables\.0\.thresholds: unknown signal 'delete_ratio', did you mean 'deleted_ratio'\? Known signals: dang",
         ),
         (
+            {"tables": [{"match": "*", "thresholds": {"overlap_depth_men": {"warning": 3}}}]},
+            r"tables\.0\.thresholds: unknown signal 'overlap_depth_men', did you mean 'overlap_depth_mean'\?",
+        ),
+        ({"tables": [{"match": "*", "thresholds": ["x"]}]}, r"tables\.0\.thresholds: Input should be a valid dict"),
+        (
             {"tables": [{"match": "*", "thresholds": {"deleted_ratio": {"warning": 0.9, "critical": 0.5}}}]},
             r"tables\.0\.thresholds\.deleted_ratio: warning 0.9 is above critical 0.5",
         ),

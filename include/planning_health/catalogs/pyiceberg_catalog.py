@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pyiceberg.catalog import Catalog, load_catalog
 
-from planning_health.catalogs.definition import properties, secrets, sqlite_path
+from planning_health.catalogs.definition import definition, properties, secrets, sqlite_path
 from planning_health.errors import InputError, told
 from planning_health.settings.models import SettingsDocument
 
@@ -24,6 +24,8 @@ _ADDRESSES: Final = {
 _SPARK_ONLY: Final = ("hadoop", "nessie")
 _PYICEBERGS_OWN: Final = {"py-catalog-impl", "uri"}
 _SQLALCHEMY_SQLITE: Final = "sqlite:///"
+DEMO_URI: Final = "jdbc:sqlite:${home}/lake/catalog.db"
+"""The address of the demonstration lake's catalog, in its settings."""
 _EXTRAS: Final = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres"}
 """Which extra of this package brings a module that a catalog needs."""
 
@@ -79,7 +81,9 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
     uri = merged.get("uri", "")
     path = uri.removeprefix(_SQLALCHEMY_SQLITE) if uri.startswith(_SQLALCHEMY_SQLITE) else None
     if path and not Path(path).exists():  # SQLite would create an empty one
-        raise InputError(f"catalog {catalog!r} cannot be opened: {path} does not exist")
+        of_demo = definition(settings, catalog).properties.get("uri") == DEMO_URI
+        hint = _missing_file_hint(given["uri"], path, of_demo=of_demo)
+        raise InputError(f"catalog {catalog!r} cannot be opened: {path} does not exist{hint}")
     try:
         return load_catalog(catalog, **merged)
     except Exception as error:  # each catalog library has its own exceptions; all mean the same to the user
@@ -87,6 +91,18 @@ def load_pyiceberg_catalog(settings: SettingsDocument, catalog: str) -> Catalog:
             raise InputError(f"catalog {catalog!r} cannot be opened: {missing}") from error
         at = f" at {given['uri']}" if "uri" in given else ""
         raise InputError(f"catalog {catalog!r} cannot be opened{at}: {told(error)}") from error
+
+
+def _missing_file_hint(uri: str, path: str, *, of_demo: bool) -> str:
+    """What to do about a SQLite file that is not there."""
+    if of_demo:
+        return (
+            "; it is the demonstration lake's: `make demo` builds that; for tables of your own write a settings file: "
+            "README.md, 'First use on your own catalog'"
+        )
+    if uri.startswith(_SQLALCHEMY_SQLITE) and not Path(path).is_absolute():
+        return f" in the working folder; an absolute path needs four slashes: {_SQLALCHEMY_SQLITE}/{path}"
+    return ""
 
 
 def _check_address(catalog: str, iceberg: dict[str, str]) -> None:

@@ -9,10 +9,9 @@ import typer
 
 from planning_health.advice.observed import Observation, observed_columns
 from planning_health.cli.app import app
-from planning_health.cli.options import AsJson, SettingsFile, TableArgument
+from planning_health.cli.options import AsJson, SettingsFile, TableArgument, table_name
 from planning_health.cli.output import print_json, print_table, say
 from planning_health.cli.scans import read_table
-from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata
 from planning_health.reports.command_line import maintain_command, what_apply_needs
 from planning_health.settings import Query, SettingsDocument, load_settings, settings_to_name
@@ -87,7 +86,7 @@ def _observed(
     document: SettingsDocument, table: str, event_logs: Sequence[str], scan_reports: Sequence[str]
 ) -> tuple[PlanningMetadata, list[Observation], list[Query]]:
     """The table with the columns that were observed, what was observed, and the table's configured queries."""
-    name = TableName.parse(table)
+    name = table_name(document, table)
     observed = observations(document, event_logs, scan_reports)
     metadata = read_table(document, table, [], columns=observed_columns(name, observed))
     return metadata, observed, configured_queries(document, name)

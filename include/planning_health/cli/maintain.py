@@ -16,12 +16,12 @@ from planning_health.cli.options import (
     metrics_modes,
     new_run_folder,
     optional_spark,
+    table_name,
     told_by_the_command,
 )
 from planning_health.cli.output import console, print_json, print_markdown, print_table, say, working
 from planning_health.cli.tables import refuse_bad_input
 from planning_health.errors import InputError, WorkFailedError, first_problem
-from planning_health.identifiers import TableName
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.reports.command_line import maintain_command, what_apply_needs
 from planning_health.reports.effects import effect
@@ -68,7 +68,8 @@ def maintain(
     as_json: AsJson = False,
 ) -> None:
     """Shows what maintenance would change and its predicted effect; --apply runs it and verifies the result."""
-    name = TableName.parse(table)
+    document = load_settings(settings)
+    name = table_name(document, table)
     request = _request(
         set_metrics or [],
         rewrite=rewrite,
@@ -78,7 +79,6 @@ def maintain(
         sort_by=sort_by or [],
         dry_run=not apply,
     )
-    document = load_settings(settings)
     if apply:
         require_spark_catalog(document, name.catalog)
     folder = new_run_folder(document)

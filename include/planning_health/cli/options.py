@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -13,6 +13,7 @@ import typer
 
 from planning_health.catalogs import spark_session
 from planning_health.errors import InputError
+from planning_health.identifiers import TableName
 from planning_health.metadata import SnapshotChoice
 from planning_health.run_folder import CLI_DAG_ID, RunFolder
 from planning_health.settings import SettingsDocument
@@ -72,6 +73,30 @@ def told_by_the_command() -> Iterator[None]:
 def new_run_folder(settings: SettingsDocument) -> RunFolder:
     """A run folder for one invocation of the command line."""
     return RunFolder(settings.home, CLI_DAG_ID, f"cli__{datetime.now(UTC).isoformat(timespec='microseconds')}")
+
+
+def table_name(settings: SettingsDocument, text: str) -> TableName:
+    """The name of a table as somebody gave it.
+
+    Raises:
+        InputError: when it is no full name, with the one that it would be in the settings' only catalog.
+    """
+    try:
+        return TableName.parse(text)
+    except InputError as error:
+        if meant := _in_only_catalog(settings, text):
+            raise InputError(f"{error}, did you mean {str(meant)!r}?") from error
+        raise
+
+
+def _in_only_catalog(settings: SettingsDocument, text: str) -> TableName | None:
+    if len(settings.catalogs) != 1:
+        return None
+    (catalog,) = settings.catalogs
+    with suppress(InputError):
+        meant = TableName.parse(f"{catalog}.{text}")
+        return meant if meant.namespace[0] != catalog else None
+    return None
 
 
 Value = TypeVar("Value")

@@ -11,6 +11,7 @@ from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, T
 from planning_health.cli.output import console, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.planning.report import plan_document
+from planning_health.reports.wording import counted
 from planning_health.settings import load_settings
 
 
@@ -42,6 +43,12 @@ def _show(predicate: dict[str, Any]) -> None:
         for name in ("data_manifests", "delete_manifests", "data_files")
     ]
     print_table(["", "total", "scanned", "skipped", "result"], rows, title=f"\n{predicate['where']}")
+    files = predicate["data_files"]
+    if rest := files["total"] - files["skipped"] - files["result"]:
+        say(
+            f"{counted(rest, 'data file')} in skipped manifests: Iceberg counts only files of opened manifests",
+            wrap=True,
+        )
     console.print(
         f"{predicate['bytes']:,} bytes in {predicate['splits']:,} splits, {predicate['tasks']:,} combined tasks; "
         f"{predicate['delete_files']['attached']:,} delete files attached",

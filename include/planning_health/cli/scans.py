@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from planning_health.assignment import UnitTable
 from planning_health.catalogs import load_pyiceberg_catalog
-from planning_health.cli.options import snapshot_choice
+from planning_health.cli.options import snapshot_choice, table_name
 from planning_health.errors import InputError
-from planning_health.identifiers import TableName
 from planning_health.metadata import PlanningMetadata, record_with_pyiceberg
 from planning_health.planning.expressions import ALWAYS_TRUE
 from planning_health.planning.predicates import parse_where
@@ -35,7 +34,7 @@ def read_table(
         InputError: for a name, catalog, table, snapshot or ref that does not exist.
         NotMeasurableError: when the table's metadata cannot be read.
     """
-    name = TableName.parse(table)
+    name = table_name(settings, table)
     catalog = load_pyiceberg_catalog(settings, name.catalog)
     queried = queried_columns(settings, name, wheres) | set(columns)
     return record_with_pyiceberg(catalog, name, queried=queried, choice=snapshot_choice(snapshot_id, ref))
@@ -53,5 +52,5 @@ def units_of_table(
         raise InputError(f"--where was given {len(wheres or ())} times: expected one predicate here")
     metadata = read_table(settings, table, wheres or [], snapshot_id, ref)
     where = wheres[0] if wheres else None
-    filter_ = parse_where(where, metadata.info.schema).expression if where else ALWAYS_TRUE
+    filter_ = parse_where(where, metadata.info.schema, info=metadata.info).expression if where else ALWAYS_TRUE
     return file_units(metadata, simulate_scan(metadata, filter_))

@@ -20,6 +20,7 @@ from planning_health.cli.options import (
     WithSpark,
     new_run_folder,
     optional_spark,
+    table_name,
 )
 from planning_health.cli.output import errors, print_json, print_table, say, working
 from planning_health.cli.scans import read_table
@@ -87,7 +88,7 @@ def diagnose(
     if fail_on is not None and fail_on not in LEVELS:
         raise InputError(f"--fail-on {fail_on!r} is not a level: expected {' or '.join(LEVELS)}")
     document = load_settings(settings)
-    name = TableName.parse(table)
+    name = table_name(document, table)
     thresholds = resolve_thresholds(document.rule_for(name))
     metadata = read_table(document, table, [], snapshot_id, ref)
     found = analyse(metadata, thresholds, filter_columns=queried_columns(document, name))
@@ -106,7 +107,7 @@ def chosen_tables(settings: SettingsDocument, given: list[str] | None) -> list[T
         InputError: for a malformed or unknown name, an unreachable catalog, or when no table is left.
     """
     if given:
-        named = list(dict.fromkeys(map(TableName.parse, given)))
+        named = list(dict.fromkeys(table_name(settings, text) for text in given))
         check_existence(settings, named)
         return named
     names = discover_tables(settings)

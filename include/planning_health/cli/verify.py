@@ -8,10 +8,17 @@ import typer
 
 from planning_health.catalogs import require_spark_catalog
 from planning_health.cli.app import app
-from planning_health.cli.options import AsJson, SettingsFile, TableArgument, WithSpark, new_run_folder, optional_spark
+from planning_health.cli.options import (
+    AsJson,
+    SettingsFile,
+    TableArgument,
+    WithSpark,
+    new_run_folder,
+    optional_spark,
+    table_name,
+)
 from planning_health.cli.output import print_json, print_table, say, working
 from planning_health.errors import InputError, WorkFailedError
-from planning_health.identifiers import TableName
 from planning_health.metadata import SnapshotChoice
 from planning_health.run_folder import CLI_DAG_ID, RunFolder
 from planning_health.settings import SettingsDocument, load_settings
@@ -42,7 +49,7 @@ def verify(
     What commits in between added and removed is told with its snapshot; any other difference fails.
     """
     document = load_settings(settings)
-    name = TableName.parse(table)
+    name = table_name(document, table)
     if spark:
         require_spark_catalog(document, name.catalog)
     folder = new_run_folder(document)

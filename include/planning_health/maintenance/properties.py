@@ -21,6 +21,7 @@ from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
 from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.metadata import TableInfo
 from planning_health.run_folder import RunFolder
+from planning_health.suggestions import did_you_mean, some_of
 
 PROPERTY_CHANGES: Final = "property_changes"
 """Kind of the result file that keeps the properties' earlier values, written before they are changed."""
@@ -197,7 +198,7 @@ def _column(schema: Schema, name: str, problems: list[str]) -> str | None:
         inside = [leaf for leaf in leaves if leaf.lower().startswith(name.lower() + ".")]
         problems.append(f"column {name!r} has no values of its own; name its fields: {', '.join(inside)}")
     else:
-        problems.append(f"column {name!r} does not exist; known: {_some(leaves)}")
+        problems.append(f"column {name!r} does not exist{did_you_mean(name, leaves)} Known: {some_of(sorted(leaves))}")
     return None
 
 
@@ -211,13 +212,8 @@ def _removable(info: TableInfo, name: str, problems: list[str]) -> str | None:
         return matches[0]
     if name in _all_names(info.schema):
         return name  # removed already, by an earlier attempt
-    problems.append(f"column {name!r} has no metrics property to remove; set are: {_some(present)}")
+    problems.append(f"column {name!r} has no metrics property to remove; set are: {some_of(sorted(present))}")
     return None
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "") or "none"
 
 
 def inferred_limit(properties: Mapping[str, str]) -> int:

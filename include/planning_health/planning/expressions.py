@@ -25,6 +25,7 @@ from pyiceberg.types import (
 
 from planning_health.errors import InputError
 from planning_health.planning.literals import Literal, OutOfRange, convert, identity_key, literal, to_json_value
+from planning_health.suggestions import did_you_mean, some_of
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -361,8 +362,9 @@ class ReferenceResolver:
         try:
             field = self._schema.find_field(name, case_sensitive=self._case_sensitive)
         except ValueError as error:
-            known = ", ".join(field.name for field in self._schema.fields)
-            raise InputError(f"unknown column {name!r}: the table has {known}") from error
+            near = did_you_mean(name, self._schema.column_names)
+            known = some_of(field.name for field in self._schema.fields)
+            raise InputError(f"unknown column {name!r}{near} The table has {known}") from error
         return BoundReference(field.field_id, name, field.field_type, self._never_null(field))
 
     def _never_null(self, field: NestedField) -> bool:

@@ -86,8 +86,12 @@ def coerce(column_type: IcebergType, op: Operation, value: Any, clock: Clock) ->
     return None
 
 
-def _mismatch(column_type: IcebergType, value: Any) -> InputError:
-    return InputError(f"a column of type {column_type} cannot be compared with {value!r}")
+class MismatchError(InputError):
+    """A column is compared with a constant of another kind."""
+
+
+def _mismatch(column_type: IcebergType, value: Any) -> MismatchError:
+    return MismatchError(f"a column of type {column_type} cannot be compared with {value!r}")
 
 
 def _on_grid(op: Operation, literal: Literal, *, exact: bool) -> Coerced:

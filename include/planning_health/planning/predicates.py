@@ -48,8 +48,9 @@ from planning_health.planning.expressions import (
     depth,
     or_,
 )
-from planning_health.planning.literal_coercion import Always, coerce, timestamp_literal
+from planning_health.planning.literal_coercion import Always, MismatchError, coerce, timestamp_literal
 from planning_health.planning.literals import Kind, Literal
+from planning_health.planning.spec_text import partition_field_hint
 from planning_health.planning.sql_constants import (
     Clock,
     ConstantFolder,
@@ -60,6 +61,8 @@ from planning_health.planning.sql_constants import (
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+
+    from planning_health.metadata.model import TableInfo
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ def parse_where(
     zone: str = "UTC",
     now: dt.datetime | None = None,
     case_sensitive: bool = False,
+    info: TableInfo | None = None,
 ) -> ParsedPredicate:
     """Parse a predicate in Spark SQL against a table's schema.
 
@@ -95,6 +99,7 @@ def parse_where(
         zone: the session time zone, for texts and dates compared with timestamps.
         now: the current time (aware), for ``current_date()`` and the like; the real one by default.
         case_sensitive: whether column names match by case (Spark's default is that they do not).
+        info: the table, to tell its partition fields from unknown columns.
 
     Raises:
         InputError: the text does not parse, names an unknown column, or compares types that do not compare.
@@ -103,8 +108,13 @@ def parse_where(
     with _faults_as_input_errors(where):
         tree = _parse(where)
         translator = _Translator(schema, clock, case_sensitive=case_sensitive)
-        columns = frozenset(translator.reference(column).name for column in _column_nodes(tree))
-        expression, rest = translator.push_down(tree)
+        columns = frozenset(_resolved(translator, column, where, info).name for column in _column_nodes(tree))
+        try:
+            expression, rest = translator.push_down(tree)
+        except MismatchError as error:
+            if date := _bare_date(tree):
+                raise InputError(f"{error}; a date is written DATE'{date}'") from error
+            raise
         if depth(expression) > _DEEPEST:
             raise RecursionError
     return ParsedPredicate(where, expression, tuple(rest), columns)
@@ -134,6 +144,37 @@ def _faults_as_input_errors(where: str) -> Iterator[None]:
             raise InputError(f"predicate {_echo(where)} cannot be evaluated") from error
         finally:
             sys.setrecursionlimit(limit)
+
+
+def _resolved(translator: _Translator, column: exp.Expression, where: str, info: TableInfo | None) -> BoundReference:
+    """The column; where there is none, the fault tells what the name perhaps is: a partition field, or a text."""
+    try:
+        return translator.reference(column)
+    except InputError as error:
+        name = ".".join(_column_path(column) or ())
+        if info is not None and (hint := partition_field_hint(info, name)):
+            raise InputError(f"unknown column {name!r}: {hint}") from error
+        text = _bare_text(name, where)
+        if text and (text != name or f"{name!r}." in str(error)):  # a lone word may be a column's name, misspelt
+            raise InputError(f"unknown column {name!r}: a text literal needs quotes: '{text}'") from error
+        raise
+
+
+def _bare_text(name: str, where: str) -> str | None:
+    """A word or words with hyphens that begin with a name, alone on the right side of a comparison."""
+    ends = r"(?=\s*(?:$|[),]|\s(?:and|or)\b))"
+    found = re.search(rf"(?:[=<>]|\bin\s*\()\s*({re.escape(name)}(?:-\w+)*){ends}", where, re.IGNORECASE)
+    return found[1] if found else None
+
+
+def _bare_date(tree: exp.Expression) -> str | None:
+    """A date that stands without quotes, and so is a subtraction of numbers."""
+    for node in _nodes(tree):
+        if isinstance(node, exp.Sub) and isinstance(node.this, exp.Sub):
+            text = "-".join(str(part.this) for part in (node.this.this, node.this.expression, node.expression))
+            if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+                return text
+    return None
 
 
 def _echo(where: str) -> str:
@@ -487,7 +528,7 @@ class _Translator:
     def _compare_date(self, ref: BoundReference, op: Operation, value: Any) -> Expression | None:
         day = parse_date(value) if isinstance(value, str) else value
         if not isinstance(day, dt.date):
-            raise InputError(f"the date of {ref.name!r} cannot be compared with {day!r}")
+            raise MismatchError(f"the date of {ref.name!r} cannot be compared with {day!r}")
         if isinstance(day, dt.datetime):
             return None
         start, end = self._midnight(ref, day), self._midnight(ref, day + dt.timedelta(days=1))

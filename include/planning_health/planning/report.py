@@ -45,7 +45,8 @@ def plan_document(
 def plan_where(planner: ScanPlanner, where: str, *, zone: str = "UTC", now: dt.datetime | None = None) -> SimulatedScan:
     """Plan a predicate in Spark SQL; see :func:`plan_document`. Without ``now`` the clock is the recording's."""
     info = planner.metadata.info
-    parsed = parse_where(where, info.schema, zone=zone, now=now or dt.datetime.fromisoformat(info.measured_at))
+    now = now or dt.datetime.fromisoformat(info.measured_at)
+    parsed = parse_where(where, info.schema, zone=zone, now=now, info=info)
     return replace(planner.plan(parsed.expression), not_pushed_down=parsed.not_pushed_down)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.transforms import Transform
+from pyiceberg.transforms import Transform, VoidTransform
 
 from planning_health.errors import InputError
 from planning_health.identifiers import quote_identifier
@@ -94,6 +94,19 @@ def spec_text(info: TableInfo, spec: PartitionSpec) -> str:
     """A spec's fields as in Spark SQL's ``PARTITIONED BY``; those that were dropped stay as ``void``."""
     fields = [_field_text(field.transform, _column(info, field.source_id)) for field in spec.fields]
     return ", ".join(fields) or UNPARTITIONED
+
+
+def partition_field_hint(info: TableInfo, name: str) -> str | None:
+    """What to filter by instead of a partition field's name; ``None`` where no field of a live column has it."""
+    for _, spec in sorted(info.specs.items(), reverse=True):
+        for field in spec.fields:
+            known = info.schema.find_column_name(field.source_id) is not None
+            if field.name.lower() == name.lower() and known and not isinstance(field.transform, VoidTransform):
+                column = _column(info, field.source_id)
+                text = _field_text(field.transform, column)
+                of = "" if text == column else f", {text}"
+                return f"{name} is a partition field{of}: filter {column}, and planning uses it"
+    return None
 
 
 def _field_text(transform: Transform[Any, Any], column: str) -> str:

@@ -220,10 +220,11 @@ class TableRule(_Model):
     queries: list[Query] = Field(default_factory=list)
     record_columns: list[str] = Field(default_factory=list)
 
-    @field_validator("thresholds")
+    @field_validator("thresholds", mode="before")
     @classmethod
-    def _thresholds_are_of_signals(cls, thresholds: dict[str, Threshold]) -> dict[str, Threshold]:
-        if unknown := sorted(thresholds.keys() - DEFAULTS.keys()):
+    def _thresholds_are_of_signals(cls, thresholds: Any) -> Any:
+        given = map(str, thresholds) if isinstance(thresholds, dict) else ()
+        if unknown := sorted(set(given) - DEFAULTS.keys()):
             known = ", ".join(sorted(DEFAULTS))
             raise ValueError(
                 f"unknown signal {unknown[0]!r}{did_you_mean(unknown[0], DEFAULTS)} Known signals: {known}"

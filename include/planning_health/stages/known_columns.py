@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
 from planning_health.run_folder import paths_below, read_bytes
-from planning_health.suggestions import did_you_mean
+from planning_health.suggestions import did_you_mean, some_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +56,7 @@ def check_columns(home: str, table: TableName, columns: Iterable[tuple[str, str]
     lower = {name.lower() for name in known.names}
     for field, column in columns:
         if column.lower() not in lower:
-            shown = ", ".join(sorted(known.names)[:20]) + (", …" if len(known.names) > 20 else "")
             raise InputError(
                 f"{field}: {table} had no column {column!r} when it was measured {known.measured_at}"
-                f"{did_you_mean(column, known.names)} It had {shown}"
+                f"{did_you_mean(column, known.names)} It had {some_of(sorted(known.names))}"
             )
