@@ -174,9 +174,9 @@ def test_a_package_that_a_catalog_needs_is_named_with_its_extra(monkeypatch: pyt
     for name in ("glue", "hive"):
         monkeypatch.delitem(sys.modules, f"pyiceberg.catalog.{name}", raising=False)
     for properties, said in (
-        ({"type": "glue"}, r"boto3 is not installed: install planning-health\[glue\]"),
-        ({"type": "hive", "uri": "thrift://h:1"}, r"thrift is not installed: install planning-health\[hive\]"),
-        ({"type": "jdbc", "uri": "jdbc:postgresql://h/d"}, r"psycopg2 is .*: install planning-health\[postgres\]"),
+        ({"type": "glue"}, r"boto3 is not installed: pip install '\.\[glue\]'"),
+        ({"type": "hive", "uri": "thrift://h:1"}, r"thrift is not installed: pip install '\.\[hive\]'"),
+        ({"type": "jdbc", "uri": "jdbc:postgresql://h/d"}, r"psycopg2 is .*: pip install '\.\[postgres\]'"),
     ):
         with pytest.raises(InputError, match=f"catalog 'lake' cannot be opened: {said}"):
             load_pyiceberg_catalog(settings_with(properties), "lake")

@@ -118,6 +118,6 @@ def _missing_extra(error: BaseException | None) -> str | None:
     while error is not None:
         module = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if module in _EXTRAS:
-            return f"{module} is not installed: install planning-health[{_EXTRAS[module]}]"
+            return f"{module} is not installed: pip install '.[{_EXTRAS[module]}]'"
         error = error.__cause__ or error.__context__
     return None

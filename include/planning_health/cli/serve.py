@@ -44,7 +44,7 @@ def serve(
         from planning_health.plan_tasks.service.options import MIB
         from planning_health.plan_tasks.service.server import check_address, json_log, run
     except ModuleNotFoundError as error:
-        raise InputError(f"serve needs {error.name}: install planning-health[serve]") from error
+        raise InputError(f"serve needs {error.name}: pip install '.[serve]'") from error
     if tokens not in set(TokenKind):
         raise InputError(f"--tokens {tokens!r}: expected one of {', '.join(TokenKind)}")
     if not math.isfinite(cache_minutes):

@@ -115,9 +115,7 @@ def _airflow_version() -> str:
     try:
         return version("apache-airflow")
     except PackageNotFoundError as error:
-        raise InputError(
-            "Airflow is not installed: `make .venv`, or `pip install 'planning-health[airflow]'`"
-        ) from error
+        raise InputError("Airflow is not installed: `make .venv`, or `pip install '.[airflow]'`") from error
 
 
 def _password_file(folder: Path) -> Path:

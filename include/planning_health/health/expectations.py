@@ -102,9 +102,7 @@ class Validator:
             import great_expectations as gx
             from great_expectations.data_context.types import base
         except ModuleNotFoundError as error:
-            raise WorkFailedError(
-                "great-expectations is not installed: pip install 'planning-health[validation]'"
-            ) from error
+            raise WorkFailedError("great-expectations is not installed: pip install '.[validation]'") from error
         self._gx = gx
         config = base.DataContextConfig(
             store_backend_defaults=base.InMemoryStoreBackendDefaults(),  # no documentation site in a temporary folder
