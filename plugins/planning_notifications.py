@@ -75,7 +75,7 @@ def notify_of_failure(context: Context) -> None:
 
 def notify_of_deadline(context: dict[str, Any]) -> None:
     """Callback of a Dag whose run is not done when it should be; called in the executor with a plain document."""
-    from planning_health.reports.wording import moment
+    from planning_health.wording import moment
 
     run, due = context["dag_run"], str(context["deadline"]["deadline_time"])
     _tell_failure(run["dag_id"], run["dag_run_id"], f"not done by {moment(due)}", late=True)

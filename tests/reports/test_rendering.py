@@ -21,7 +21,7 @@ from planning_health.reports import (
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.markdown import code, escape
 from planning_health.reports.proposal_text import proposal_text
-from planning_health.reports.wording import percentage, quantity, sentence
+from planning_health.wording import percentage, quantity, sentence
 
 from . import sample_run as sample
 

@@ -33,7 +33,7 @@ from planning_health.maintenance.proposals import WORTHWHILE, used_specs
 from planning_health.metadata.manifest_encoding import EntrySamples
 from planning_health.metadata.model import DATA, DELETES, PlanningMetadata
 from planning_health.planning.scan import ScanPlanner
-from planning_health.reports.wording import counted
+from planning_health.wording import counted
 
 OPEN_MS: Final = 0.3
 DECODE_MS_PER_MB: Final = 7.7

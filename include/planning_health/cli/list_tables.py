@@ -9,8 +9,8 @@ from planning_health.cli.app import app
 from planning_health.cli.options import AsJson, SettingsFile
 from planning_health.cli.output import print_json, print_table, say
 from planning_health.identifiers import TableName
-from planning_health.reports.wording import counted
 from planning_health.settings import SettingsDocument, load_settings
+from planning_health.wording import counted
 
 
 @app.command("tables", rich_help_panel="Measure")

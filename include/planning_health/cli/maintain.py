@@ -26,13 +26,13 @@ from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.reports.command_line import maintain_command, what_apply_needs
 from planning_health.reports.effects import effect
 from planning_health.reports.proposal_text import proposal_text
-from planning_health.reports.wording import quantity, short_unit, state_name
 from planning_health.settings import load_settings, settings_to_name
 from planning_health.stages.act import act
 from planning_health.stages.measure import measure
 from planning_health.stages.propose import propose
 from planning_health.stages.run_record import start_run
 from planning_health.stages.table_stage import MEASUREMENT
+from planning_health.wording import quantity, short_unit, state_name
 
 REWRITE_HELP: Final = (
     "Rewrite manifests that gain by it, with Iceberg's rewrite_manifests. A --trim merges and clusters what it "

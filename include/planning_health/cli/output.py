@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from planning_health.progress import listening
-from planning_health.reports.wording import visible_lines
+from planning_health.wording import visible_lines
 
 MOST_ROWS: Final = 10_000
 """Rows of a table for people; ``--json`` has them all."""

@@ -11,8 +11,8 @@ from planning_health.cli.options import AsJson, Ref, SettingsFile, SnapshotId, T
 from planning_health.cli.output import console, print_json, print_table, say
 from planning_health.cli.scans import read_table
 from planning_health.planning.report import plan_document
-from planning_health.reports.wording import counted
 from planning_health.settings import load_settings
+from planning_health.wording import counted
 
 
 @app.command("plan", rich_help_panel="Simulations")

@@ -15,7 +15,6 @@ from planning_health.identifiers import TableName
 from planning_health.progress import progress
 from planning_health.reports import Report, read_report, terminal_predictions, terminal_summary
 from planning_health.reports.decisions import how_to_decide
-from planning_health.reports.wording import counted
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument, load_settings, settings_to_name
 from planning_health.stages.conclude import conclude
@@ -28,6 +27,7 @@ from planning_health.stages.simulate_assignment import simulate_assignment
 from planning_health.stages.simulate_plan_tasks import simulate_plan_tasks
 from planning_health.stages.simulate_planning import simulate_planning
 from planning_health.stages.table_stage import MEASUREMENT
+from planning_health.wording import counted
 
 TableStep = Callable[[SettingsDocument, RunFolder, TableName], Envelope]
 

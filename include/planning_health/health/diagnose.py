@@ -16,7 +16,7 @@ from planning_health.health.findings import Assessment, Finding
 from planning_health.health.picture import SpecPicture
 from planning_health.health.properties import merging_told
 from planning_health.health.thresholds import Level, worst
-from planning_health.reports.wording import mean_number, rough_time
+from planning_health.wording import mean_number, rough_time
 
 LOW_SKIPPING: Final = 0.5
 """Below this part of skipped manifests or files, a step looks for the reason."""

@@ -24,7 +24,6 @@ from planning_health.health.signals import Signal
 from planning_health.health.thresholds import Level, Thresholds
 from planning_health.metadata.model import DATA, own_order
 from planning_health.planning.spec_text import spec_name
-from planning_health.reports.wording import mean_number
 from planning_health.settings.thresholds import (
     FEW_FILES,
     FEW_MANIFESTS,
@@ -32,6 +31,7 @@ from planning_health.settings.thresholds import (
     MANY_FILES,
     WELL_CLUSTERED,
 )
+from planning_health.wording import mean_number
 
 
 @dataclass(frozen=True)

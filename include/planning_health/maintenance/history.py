@@ -37,7 +37,7 @@ from planning_health.maintenance.verification import (
 from planning_health.metadata.manifest_reader import worth_compiling
 from planning_health.metadata.model import DATA, DELETED, DELETES, PlanningMetadata
 from planning_health.metadata.record import ReadBytes, manifests_of, read_and_decode
-from planning_health.reports.wording import counted
+from planning_health.wording import counted
 
 FileKey = tuple[str, int, int | None]
 """Path, content and offset in the file, which tell deletion vectors of one file apart."""

@@ -22,8 +22,8 @@ from planning_health.pages.maintenance_form import LABELS, MaintenanceForm, fill
 from planning_health.pages.render import render, script, stylesheet
 from planning_health.pages.store import Moment, Store, Trends
 from planning_health.reports.model import Proposal, TableReport
-from planning_health.reports.wording import visible
 from planning_health.stages.forms import maintenance_request
+from planning_health.wording import visible
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "

@@ -9,7 +9,7 @@ from typing import Final
 
 from planning_health.pages.store import Moment
 from planning_health.reports.model import Action, Comparison, Number
-from planning_health.reports.wording import clock, day, parse_time, quantity
+from planning_health.wording import clock, day, parse_time, quantity
 
 OVERLAP: Final = "overlap_mean"
 METADATA: Final = "metadata_bytes"

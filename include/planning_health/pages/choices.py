@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from planning_health.pages.maintenance_form import MaintenanceForm
 from planning_health.reports.reading import mappings, text, whole
-from planning_health.reports.wording import visible
+from planning_health.wording import visible
 
 MAX_COLUMNS: Final = 300
 """Columns that the form offers, those whose statistics take the most bytes first."""

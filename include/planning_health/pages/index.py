@@ -9,7 +9,7 @@ from typing import Any, Final
 from planning_health.pages.charts import METADATA, OVERLAP, samples, spark_text, sparkline
 from planning_health.pages.store import Moment, Trends
 from planning_health.reports.model import STATE_ORDER, Action, Number
-from planning_health.reports.wording import visible
+from planning_health.wording import visible
 
 PAGE_SIZE: Final = 100
 STATES: Final = ("critical", "failed", "warning", "not_measured", "ok")

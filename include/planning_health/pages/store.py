@@ -25,8 +25,8 @@ from planning_health.reports.model import Action, Report, TableReport
 from planning_health.reports.reading import mapping, mappings, text
 from planning_health.reports.table_report import TableResults, read_or_none, table_report
 from planning_health.reports.trend import FOLDER, SCOPES, RunTrend, TablePoint, read_trends
-from planning_health.reports.wording import clock, parse_time, visible
 from planning_health.run_folder import RunFolder
+from planning_health.wording import clock, parse_time, visible
 
 YEAR: Final = timedelta(days=371)
 """How far back the pages look: 53 weeks."""

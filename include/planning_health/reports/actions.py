@@ -15,7 +15,8 @@ from planning_health.errors import WorkFailedError
 from planning_health.reports.effects import effect, effect_sentence
 from planning_health.reports.model import Action, ActionStep
 from planning_health.reports.reading import mapping, mappings, number, text
-from planning_health.reports.wording import (
+from planning_health.run_folder import CLI_DAG_ID, paths_below, read_result
+from planning_health.wording import (
     anchor,
     clock,
     counted,
@@ -25,7 +26,6 @@ from planning_health.reports.wording import (
     visible,
     visible_lines,
 )
-from planning_health.run_folder import CLI_DAG_ID, paths_below, read_result
 
 MAINTENANCE_DAGS: Final = ("table_maintenance", CLI_DAG_ID)
 KINDS: Final = ("action", "rollback")

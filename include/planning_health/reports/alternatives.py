@@ -7,7 +7,7 @@ from typing import Any
 
 from planning_health.reports.model import Alternative, AlternativeReads
 from planning_health.reports.reading import mapping, mappings, text, texts, whole
-from planning_health.reports.wording import byte_size, counted, plain_number, relative, visible
+from planning_health.wording import byte_size, counted, plain_number, relative, visible
 
 WHOLE_TABLE = "The whole table"
 

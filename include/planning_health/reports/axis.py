@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from planning_health.reports.model import Tick
-from planning_health.reports.wording import shortened, visible
+from planning_health.wording import shortened, visible
 
 T = TypeVar("T")
 _TICKS: Final = 4

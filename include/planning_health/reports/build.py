@@ -38,7 +38,9 @@ from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, answer_to, by_urgency, read_or_none, table_report
 from planning_health.reports.trend import remembered
 from planning_health.reports.upkeep import Moment, advice, upkeep
-from planning_health.reports.wording import (
+from planning_health.run_folder import RunFolder, read_bytes, results_below
+from planning_health.settings import Query
+from planning_health.wording import (
     clipped,
     clock,
     counted,
@@ -50,8 +52,6 @@ from planning_health.reports.wording import (
     visible,
     week,
 )
-from planning_health.run_folder import RunFolder, read_bytes, results_below
-from planning_health.settings import Query
 
 REPORT: Final = "report"
 """Kind of the run-level result that says where a run's report lies."""

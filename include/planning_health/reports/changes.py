@@ -16,7 +16,7 @@ from planning_health.reports.model import (
     StateChange,
     TableReport,
 )
-from planning_health.reports.wording import change, state_name
+from planning_health.wording import change, state_name
 
 _LOWER_IS_BETTER: Final = frozenset(
     {"manifests", "metadata_bytes", "delete_files", "overlap_mean", "overlap_worst", "deleted_ratio"}

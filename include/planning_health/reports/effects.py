@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning_health.reports.model import Comparison, Number
 from planning_health.reports.reading import mappings, number, text
-from planning_health.reports.wording import byte_size, counted, joined, plain_number, relative, visible
+from planning_health.wording import byte_size, counted, joined, plain_number, relative, visible
 
 _MAX_QUERIES: Final = 8
 _UNCHANGED: Final = 0.005

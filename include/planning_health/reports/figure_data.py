@@ -26,7 +26,7 @@ from planning_health.reports.model import (
     Span,
 )
 from planning_health.reports.reading import mapping, mappings, number, text, whole
-from planning_health.reports.wording import byte_size, counted, percentage, plain_number, visible, worker_name
+from planning_health.wording import byte_size, counted, percentage, plain_number, visible, worker_name
 
 MAX_SPANS: Final = 120
 MAX_BARS: Final = 96

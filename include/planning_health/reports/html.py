@@ -13,7 +13,7 @@ from planning_health.pages.links import in_airflow
 from planning_health.reports.decisions import how_to_decide
 from planning_health.reports.glossary import signal_label, signal_meaning, signal_unit
 from planning_health.reports.model import LabelledBar, Number, Report, TableReport
-from planning_health.reports.wording import (
+from planning_health.wording import (
     NOT_MEASURED,
     counted,
     day,

@@ -9,7 +9,7 @@ from typing import Final
 from planning_health.pages.links import in_airflow
 from planning_health.reports.decisions import how_to_decide
 from planning_health.reports.model import Action, Proposal, QueryCost, Report, TableReport
-from planning_health.reports.wording import (
+from planning_health.wording import (
     change,
     day,
     moment,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from planning_health.reports.model import Report, TableReport
-from planning_health.reports.wording import clipped, counted, sentence, visible
+from planning_health.wording import clipped, counted, sentence, visible
 
 Event = Literal["critical", "failed", "report"]
 

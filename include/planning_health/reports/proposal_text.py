@@ -11,7 +11,7 @@ from planning_health.envelope import ResultFile
 from planning_health.reports.command_line import PROGRAM, with_settings
 from planning_health.reports.effects import predicted_effect
 from planning_health.reports.markdown import code, code_block, escape
-from planning_health.reports.wording import quantity, sentence, short_unit
+from planning_health.wording import quantity, sentence, short_unit
 
 _WIDTH: Final = 100
 """Characters beyond which a statement is broken into lines: Airflow cuts longer ones."""

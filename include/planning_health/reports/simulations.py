@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning_health.reports.model import Number, Simulation
 from planning_health.reports.reading import mapping, mappings, number, text, texts, whole
-from planning_health.reports.wording import (
+from planning_health.wording import (
     NOT_MEASURED,
     byte_size,
     counted,

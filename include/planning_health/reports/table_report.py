@@ -34,7 +34,8 @@ from planning_health.reports.model import (
 )
 from planning_health.reports.reading import level, mapping, mappings, number, text, texts, whole
 from planning_health.reports.simulations import simulations
-from planning_health.reports.wording import (
+from planning_health.run_folder import RunFolder
+from planning_health.wording import (
     anchor,
     counted,
     plain_number,
@@ -44,7 +45,6 @@ from planning_health.reports.wording import (
     visible,
     visible_lines,
 )
-from planning_health.run_folder import RunFolder
 
 TABLE_KINDS: Final = (
     "measurement",

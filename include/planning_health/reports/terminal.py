@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planning_health.reports.model import Report, TableReport
-from planning_health.reports.wording import percentage, plain_number, quantity, short_unit, state_name
+from planning_health.wording import percentage, plain_number, quantity, short_unit, state_name
 
 _STYLES: Final = {
     "critical": "bold red",

@@ -16,8 +16,8 @@ import fsspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from planning_health.reports.model import Action, Number, Report, State, Summary, TableReport
-from planning_health.reports.wording import parse_time, visible
 from planning_health.run_folder import RunFolder, run_key, write_bytes
+from planning_health.wording import parse_time, visible
 
 FOLDER: Final = "history"
 Scope = Literal["week", "run"]

@@ -12,7 +12,7 @@ from planning_health.maintenance.next_append import MERGE_ENABLED
 from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
 from planning_health.reports.command_line import command
 from planning_health.reports.model import APPLY, Action, Growth, Number, TableReport, Upkeep
-from planning_health.reports.wording import byte_size, counted, day, joined, parse_time, plain_number
+from planning_health.wording import byte_size, counted, day, joined, parse_time, plain_number
 
 SHORTEST: Final = 1.0
 """Days that must have passed since the repair before its growth is told."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planning_health.envelope import Envelope
 from planning_health.identifiers import TableName
-from planning_health.reports.wording import span
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
+from planning_health.wording import span
 
 KIND = "action"
 

@@ -11,9 +11,9 @@ from planning_health.reports import Report, build_report, read_report, render_ht
 from planning_health.reports.build import REPORT, SINGLE_RUNS
 from planning_health.reports.decisions import Decisions
 from planning_health.reports.trend import remember
-from planning_health.reports.wording import parse_time
 from planning_health.run_folder import CLI_DAG_ID, RunFolder, paths_below, run_key, write_bytes
 from planning_health.settings import SettingsDocument
+from planning_health.wording import parse_time
 
 KIND: Final = REPORT
 LATEST: Final = "reports/latest"

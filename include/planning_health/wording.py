@@ -1,4 +1,4 @@
-"""How the report writes numbers, times and names for people."""
+"""How numbers, times and names are written for people, in reports, pages and messages alike."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Final
-
-from planning_health.reports.model import Number
 
 NOT_MEASURED: Final = "not measured"
 _BYTE_STEPS: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
@@ -41,7 +39,7 @@ def state_name(state: str) -> str:
     return _STATE_NAMES.get(state, state.replace("_", " "))
 
 
-def plain_number(value: Number) -> str:
+def plain_number(value: float) -> str:
     """A number with thousands separators and no more digits than tell something."""
     magnitude = abs(value)
     if isinstance(value, int) or (magnitude < 1e15 and float(value).is_integer()):
@@ -53,7 +51,7 @@ def plain_number(value: Number) -> str:
     return f"{value:,.2g}" if magnitude < 0.1 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def byte_size(value: Number) -> str:
+def byte_size(value: float) -> str:
     """Bytes in decimal units: 1 KB is 1,000 bytes."""
     for step, name in _BYTE_STEPS:
         if abs(value) >= step:
@@ -61,7 +59,7 @@ def byte_size(value: Number) -> str:
     return counted(int(value), "byte")
 
 
-def percentage(value: Number) -> str:
+def percentage(value: float) -> str:
     """A ratio as a percentage."""
     percent = value * 100
     if 0 < abs(percent) < 0.05:
@@ -70,24 +68,24 @@ def percentage(value: Number) -> str:
     return f"{percent:.{digits}f}%"
 
 
-def mean_number(value: Number) -> str:
+def mean_number(value: float) -> str:
     """A mean, with at most one decimal."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def rough_time(milliseconds: Number) -> str:
+def rough_time(milliseconds: float) -> str:
     """A predicted time with no more digits than a prediction has: ``under 1 ms``, ``30 ms``, ``1.2 s``."""
     if milliseconds < 1:
         return "under 1 ms"
     return f"{milliseconds:.0f} ms" if milliseconds < 999.5 else f"{milliseconds / 1000:,.1f} s"
 
 
-def counted(number: Number, noun: str, plural: str | None = None) -> str:
+def counted(number: float, noun: str, plural: str | None = None) -> str:
     """``1 table``, ``2 tables``."""
     return f"{plain_number(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
-def quantity(value: Number | None, unit: str = "") -> str:
+def quantity(value: float | None, unit: str = "") -> str:
     """A value with its unit, or "not measured"."""
     if value is None or not math.isfinite(value):
         return NOT_MEASURED
@@ -125,12 +123,12 @@ def of_total(value: int | None, total: int | None) -> str:
     return plain_number(value) if total is None else f"{plain_number(value)} of {plain_number(total)}"
 
 
-def change(before: Number | None, after: Number | None, unit: str = "") -> str:
+def change(before: float | None, after: float | None, unit: str = "") -> str:
     """``42 → 4``; a value that was not measured is said to be so."""
     return f"{quantity(before, unit)} → {quantity(after, unit)}"
 
 
-def relative(before: Number, after: Number) -> str:
+def relative(before: float, after: float) -> str:
     """The change in percent, ``−90%``; empty where it cannot be told."""
     if not before or before == after:
         return ""
