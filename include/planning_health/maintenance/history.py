@@ -20,18 +20,16 @@ from planning_health.maintenance.java_table import ACTION_PROPERTY, SPEC_ID_PROP
 from planning_health.maintenance.layout import live_files
 from planning_health.maintenance.trim.verification import still_bounds
 from planning_health.maintenance.verification import (
-    COMPARED_BY_VALUE,
-    LAYOUT,
     Check,
     VerificationReport,
     column_bytes,
+    entry_checks,
     equal,
     manifest_checks,
     none,
     ordered,
+    recorded_statistics,
     report_of,
-    row_ids,
-    same_partitions,
     statistics_bytes,
 )
 from planning_health.metadata.manifest_reader import worth_compiling
@@ -215,20 +213,12 @@ class _Files:
         )
         if len(earlier) != len(later):  # listed twice, which has its own check
             return []
-        attributes = [
-            n for n in earlier.column_names if "." not in n and n not in LAYOUT and n not in COMPARED_BY_VALUE
-        ]
-        changed = [name for name in attributes if not earlier[name].equals(later[name])]
-        if not same_partitions(earlier, later, self.after.info):
-            changed.append("partition")
-        statistics = [name for name in earlier.column_names if "." in name and name in later.column_names]
+        statistics = recorded_statistics(earlier, later)
         mine = pc.is_in(earlier["spec_id"], pa.array(sorted(spec for spec in trimmed if spec is not None), pa.int32()))
         untouched = pc.invert(mine)
-        changed += [n for n in statistics if not earlier[n].filter(untouched).equals(later[n].filter(untouched))]
+        changed = [n for n in statistics if not earlier[n].filter(untouched).equals(later[n].filter(untouched))]
         return [
-            Check(name=f"the same {self.label}", success=True, observed=len(later), expected=len(earlier)),
-            none(f"attributes of {self.label} changed", changed),
-            row_ids(self.label, earlier, later, self.after.info.format_version),
+            *entry_checks(self.label, earlier, later, self.after.info, changed),
             *(_trimmed(earlier.filter(mine), later.filter(mine), statistics) if trimmed else ()),
             *(self._bytes(bool(trimmed)) if len(self.common) == len(self.old) == len(self.new) else ()),
         ]

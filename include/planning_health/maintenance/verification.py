@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,13 +17,13 @@ COMPARED_COLUMNS: Final = 32
 """Of so many columns statistics are compared file by file; of the others the sums of their bytes are."""
 
 _MAX_EXAMPLES: Final = 3
-LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
+_LAYOUT: Final = frozenset({"manifest_ordinal", "position", "status"})
 """Where an entry stands: the rewrite's whole purpose."""
 
 _IDENTITY: Final = ("file_path", "content", "content_offset")
 """What makes an entry the same one: deletion vectors share a Puffin file."""
 
-COMPARED_BY_VALUE: Final = frozenset({"first_row_id", "partition"})
+_COMPARED_BY_VALUE: Final = frozenset({"first_row_id", "partition"})
 
 _ORDER: Final = (*_IDENTITY, "spec_id", "sequence_number", "file_sequence_number", "snapshot_id")
 
@@ -129,20 +130,31 @@ def _compare_files(label: str, before: pa.Table, after: pa.Table, info: TableInf
         added = set(later["file_path"].to_pylist()) - set(earlier["file_path"].to_pylist())
         same = Check(name=f"the same {label}", success=False, observed="another set", expected="the same set")
         return [*checks, same, none(f"{label} lost", sorted(lost)), none(f"{label} added", sorted(added))]
-    attributes = [name for name in earlier.column_names if name not in LAYOUT and name not in COMPARED_BY_VALUE]
-    compared = [name for name in attributes if "." not in name or name in later.column_names]
-    changed = [name for name in compared if not earlier[name].equals(later[name])]
-    if not same_partitions(earlier, later, info):
+    statistics = [name for name in recorded_statistics(earlier, later) if not earlier[name].equals(later[name])]
+    return [*checks, *entry_checks(label, earlier, later, info, statistics)]
+
+
+def recorded_statistics(earlier: pa.Table, later: pa.Table) -> list[str]:
+    """The columns of counts and bounds that both recordings have."""
+    return [name for name in earlier.column_names if "." in name and name in later.column_names]
+
+
+def entry_checks(
+    label: str, earlier: pa.Table, later: pa.Table, info: TableInfo, changed_statistics: Sequence[str]
+) -> list[Check]:
+    """Checks that the same entries, in the same order, say the same; which statistics differ the caller judges."""
+    attributes = [name for name in earlier.column_names if "." not in name and name not in _LAYOUT | _COMPARED_BY_VALUE]
+    changed = [name for name in attributes if not earlier[name].equals(later[name])] + list(changed_statistics)
+    if not _same_partitions(earlier, later, info):
         changed.append("partition")
     return [
-        *checks,
         Check(name=f"the same {label}", success=True, observed=len(later), expected=len(earlier)),
         none(f"attributes of {label} changed", changed),
-        row_ids(label, earlier, later, info.format_version),
+        _row_ids(label, earlier, later, info.format_version),
     ]
 
 
-def same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool:
+def _same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool:
     """Whether partition values are equal; a rewrite writes those of promoted columns in the wider type."""
     if earlier["partition"].equals(later["partition"]):
         return True
@@ -160,7 +172,7 @@ def same_partitions(earlier: pa.Table, later: pa.Table, info: TableInfo) -> bool
     )
 
 
-def row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:
+def _row_ids(label: str, earlier: pa.Table, later: pa.Table, format_version: int) -> Check:
     """A known first row id stays; an unknown one may be assigned from format version 3 on."""
     had = pc.is_valid(earlier["first_row_id"])
     changed = pc.and_(had, pc.fill_null(pc.not_equal(earlier["first_row_id"], later["first_row_id"]), True))
