@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from planning_health.advice.observed import ObservedFilter
+from planning_health.health.properties import MERGE_ENABLED
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
-from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
+from planning_health.maintenance.next_append import predict_next_append
 from planning_health.maintenance.prediction import (
     DEFAULT_TARGET_SIZE,
     TARGET_SIZE_PROPERTY,

@@ -5,22 +5,17 @@ Merge-append joins neighbouring manifests whatever they cover, so that one appen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from planning_health.maintenance.next_append import predict_next_append
+from planning_health.maintenance.next_append import merge_groups, predict_next_append
 from planning_health.maintenance.prediction import target_size
+from planning_health.maintenance.proposals import WORTHWHILE
 from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.settings import Query
-
-NOTABLE: Final = 0.05
-"""The share that planning must read more, to be worth a word."""
 
 _STEP: Final = 1024
 """Advised sizes are multiples of it."""
@@ -51,7 +46,7 @@ class Keeping:
     @property
     def is_dearer(self) -> bool:
         """Whether planning reads notably more afterwards."""
-        return self.read_bytes[1] > self.read_bytes[0] * (1 + NOTABLE)
+        return self.read_bytes[1] > self.read_bytes[0] * (1 + WORTHWHILE)
 
 
 def what_keeps(metadata: PlanningMetadata, queries: Sequence[Query]) -> Keeping:
@@ -78,17 +73,8 @@ def _read_bytes(workload: Workload, metadata: PlanningMetadata) -> float:
 
 
 def _keeping_bytes(metadata: PlanningMetadata) -> int | None:
-    groups = list(_lengths(metadata.manifests))
+    groups = [group["length"].to_pylist() for _, _, group in merge_groups(metadata.manifests)]
     together = min((first + second for group in groups for first, second in pairwise(group)), default=0)
     size = (together - 1) // _STEP * _STEP
     largest = max((length for group in groups for length in group), default=0)
     return size if size >= max(largest, _STEP) and predict_next_append(metadata, size) is metadata else None
-
-
-def _lengths(manifests: pa.Table) -> Iterator[list[int]]:
-    """The lengths of manifests that may be merged with each other, in their order."""
-    live = manifests.filter(pc.greater(pc.add(manifests["entries_added"], manifests["entries_existing"]), 0))
-    for content in sorted(set(live["content"].to_pylist())):
-        of_content = live.filter(pc.equal(live["content"], content))
-        for spec_id in sorted(set(of_content["partition_spec_id"].to_pylist())):
-            yield of_content.filter(pc.equal(of_content["partition_spec_id"], spec_id))["length"].to_pylist()

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planning_health.health.data_files import positive_property
+from planning_health.health.properties import MERGE_ENABLED
 from planning_health.maintenance.predicted_state import OldManifests, Replacement, predicted_state
 from planning_health.maintenance.prediction import target_size
 from planning_health.metadata import PlanningMetadata
 from planning_health.metadata.model import DATA, DELETES
 
-MERGE_ENABLED: Final = "commit.manifest-merge.enabled"
 MIN_COUNT: Final = "commit.manifest.min-count-to-merge"
 _DEFAULT_MIN_COUNT: Final = 100
 
@@ -39,21 +39,26 @@ def predict_next_append(metadata: PlanningMetadata, target: int | None = None) -
     least = positive_property(properties, MIN_COUNT, _DEFAULT_MIN_COUNT)
     replacements = [
         replacement
-        for content in (DATA, DELETES)
-        for spec_id in sorted(set(metadata.manifests["partition_spec_id"].to_pylist()), reverse=True)
-        if (replacement := _merge(metadata, content, spec_id, size, least)) is not None
+        for content, spec_id, group in merge_groups(metadata.manifests)
+        if (replacement := _merge(metadata, content, spec_id, group, size, least)) is not None
     ]
     return predicted_state(metadata, replacements) if replacements else metadata
 
 
-def _merge(metadata: PlanningMetadata, content: int, spec_id: int, target: int, min_count: int) -> Replacement | None:
-    manifests = metadata.manifests
-    mine = pc.and_(pc.equal(manifests["content"], content), pc.equal(manifests["partition_spec_id"], spec_id))
-    group = manifests.filter(mine)
-    live = pc.greater(pc.add(group["entries_added"], group["entries_existing"]), 0)
-    group = group.filter(live)
-    if not len(group):
-        return None
+def merge_groups(manifests: pa.Table) -> Iterator[tuple[int, int, pa.Table]]:
+    """Content, spec and rows of the manifests that may be merged with each other: those with live entries, in order."""
+    live = manifests.filter(pc.greater(pc.add(manifests["entries_added"], manifests["entries_existing"]), 0))
+    for content in (DATA, DELETES):
+        for spec_id in sorted(set(live["partition_spec_id"].to_pylist()), reverse=True):
+            mine = pc.and_(pc.equal(live["content"], content), pc.equal(live["partition_spec_id"], spec_id))
+            group = live.filter(mine)
+            if len(group):
+                yield content, spec_id, group
+
+
+def _merge(
+    metadata: PlanningMetadata, content: int, spec_id: int, group: pa.Table, target: int, min_count: int
+) -> Replacement | None:
     bins = [members for members in _merged_bins(metadata, content, spec_id, group, target, min_count) if members]
     if not bins:
         return None

@@ -13,11 +13,12 @@ from typing import Any, Final
 import pyarrow.compute as pc
 
 from planning_health.errors import InputError
+from planning_health.health.properties import MERGE_ENABLED
 from planning_health.identifiers import TableName
 from planning_health.maintenance import commands
 from planning_health.maintenance.guards import spec_refusal
 from planning_health.maintenance.layout import Layout, layout_of
-from planning_health.maintenance.next_append import MERGE_ENABLED, predict_next_append
+from planning_health.maintenance.next_append import predict_next_append
 from planning_health.maintenance.prediction import RewritePrediction, predict_rewrite_manifests, target_size
 from planning_health.maintenance.properties import (
     PropertyPlan,
