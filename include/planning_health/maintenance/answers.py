@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+HEAVY_STATISTICS: Final = "heavy_statistics"
+"""Rule of the findings on columns whose statistics no query uses."""
+
 _MANIFESTS: Final = frozenset(
     {
         "wide_manifests",
@@ -19,8 +22,8 @@ _MANIFESTS: Final = frozenset(
 )
 _RULES: Final[dict[str, frozenset[str]]] = {
     "rewrite_manifests": _MANIFESTS,
-    "set_properties": frozenset({"heavy_statistics"}),
-    "trim_statistics": _MANIFESTS | {"heavy_statistics"},
+    "set_properties": frozenset({HEAVY_STATISTICS}),
+    "trim_statistics": _MANIFESTS | {HEAVY_STATISTICS},
     "recommend_rewrite_data_files": frozenset({"small_files"}),
     "recommend_compact_deletes": frozenset({"many_delete_files"}),
     "recommend_remove_dangling_deletes": frozenset({"dangling_deletes"}),

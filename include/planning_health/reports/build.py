@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -37,7 +38,7 @@ from planning_health.reports.reading import mapping, text, texts
 from planning_health.reports.simulations import limits
 from planning_health.reports.table_report import TableResults, answer_to, by_urgency, read_or_none, table_report
 from planning_health.reports.trend import remembered
-from planning_health.reports.upkeep import Moment, advice, upkeep
+from planning_health.reports.upkeep import Moment, upkeep
 from planning_health.run_folder import RunFolder, read_bytes, results_below
 from planning_health.settings import Query
 from planning_health.wording import (
@@ -205,21 +206,24 @@ def _with_upkeep(
             repairs.setdefault(action.table, action)
     repaired = {table.table for table in tables if table.table in repairs}
     moments = _moments(run_folder.home, repaired) if repaired else {}
-    told: list[TableReport] = []
-    for table in tables:
-        found = upkeep(table, repairs.get(table.table), moments.get(table.table, []), decisions.settings_file)
-        if found and found.cadence_days is not None:
-            how = advice(table, decisions.settings_file, _keeping(run_folder, table))
-            found = found.model_copy(update={"advice": how})
-        told.append(table.model_copy(update={"upkeep": found}))
-    return told
+    return [
+        table.model_copy(
+            update={
+                "upkeep": upkeep(
+                    table,
+                    repairs.get(table.table),
+                    moments.get(table.table, []),
+                    decisions.settings_file,
+                    partial(_keeping, run_folder, table),
+                )
+            }
+        )
+        for table in tables
+    ]
 
 
 def _keeping(run_folder: RunFolder, table: TableReport) -> Keeping | None:
-    """What keeps the layout that the run measured of a table; ``None`` for one that it did not measure, or a huge one.
-
-    Only of what is lost again is it worth the time.
-    """
+    """What keeps a table's layout as the run measured it; ``None`` for one that it did not measure, or a huge one."""
     name = next((name for name in run_folder.tables() if visible(str(name)) == table.table), None)
     try:
         metadata = load(run_folder.metadata_url(name)) if name else None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from planning_health.envelope import ResultFile
 from planning_health.errors import WorkFailedError
 from planning_health.identifiers import TableName
+from planning_health.maintenance.answers import HEAVY_STATISTICS
 from planning_health.pages.links import maintain_path
 from planning_health.reports.alternatives import alternatives
 from planning_health.reports.command_line import command, form_values, with_settings
@@ -58,9 +59,6 @@ TABLE_KINDS: Final = (
 )
 QUICK_DEPTH: Final = 2.0
 """Manifests opened for one value, up to which a table is called quick to plan."""
-
-HEAVY_STATISTICS: Final = "heavy_statistics"
-"""Rule of the findings on columns whose statistics no query uses."""
 
 _KIND_NAMES: Final = {
     "health": "diagnosis",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from planning_health.health.properties import MERGE_ENABLED
 from planning_health.maintenance.keeping import Keeping
-from planning_health.maintenance.next_append import MERGE_ENABLED
 from planning_health.maintenance.prediction import TARGET_SIZE_PROPERTY
 from planning_health.reports.command_line import command
 from planning_health.reports.model import APPLY, Action, Growth, Number, TableReport, Upkeep
@@ -35,7 +35,11 @@ class Moment:
 
 
 def upkeep(
-    table: TableReport, repair: Action | None, moments: Sequence[Moment], settings_file: str | None = None
+    table: TableReport,
+    repair: Action | None,
+    moments: Sequence[Moment],
+    settings_file: str | None = None,
+    keeping: Callable[[], Keeping | None] = lambda: None,
 ) -> Upkeep | None:
     """The table's growth since its last repair.
 
@@ -47,6 +51,7 @@ def upkeep(
         repair: its newest repair that succeeded and was not undone.
         moments: earlier measurements of the table.
         settings_file: what commands name with ``--settings``.
+        keeping: predicts what the next append makes of the table's layout; asked only where gains are being lost.
 
     Returns:
         ``None`` when there was no repair, or it is too young to tell.
@@ -71,7 +76,7 @@ def upkeep(
         growth=grown,
         cadence_days=None if days is None else max(1, int(days)),
         text=_text(grown, begun, now, days),
-        advice="" if days is None else advice(table, settings_file),
+        advice="" if days is None else advice(table, settings_file, keeping()),
     )
 
 

@@ -12,7 +12,7 @@ from planning_health.advice.proposals import layout_proposal, statistics_proposa
 from planning_health.envelope import Envelope
 from planning_health.errors import InputError
 from planning_health.identifiers import TableName
-from planning_health.maintenance.answers import by_urgency
+from planning_health.maintenance.answers import HEAVY_STATISTICS, by_urgency
 from planning_health.maintenance.properties import plan_properties
 from planning_health.maintenance.proposals import (
     decide_specs,
@@ -27,7 +27,6 @@ from planning_health.maintenance.request import MaintenanceRequest
 from planning_health.maintenance.workload import Workload
 from planning_health.metadata import PlanningMetadata
 from planning_health.metadata.model import own_order
-from planning_health.reports.table_report import HEAVY_STATISTICS
 from planning_health.run_folder import RunFolder
 from planning_health.settings import SettingsDocument
 from planning_health.settings.thresholds import DEFAULTS
@@ -140,7 +139,7 @@ def _advised(
     plan.
     """
     advised: list[dict[str, Any] | None] = []
-    if any(str(item["id"]).startswith(HEAVY_STATISTICS) for item in findings):
+    if _are_heavy(findings):
         advised += _statistics(metadata, asked, observed, workload)
     laid_out = asked.target_manifest_bytes is not None or asked.sort_by or asked.spec_id is not None
     if not laid_out and len(metadata.data_files) <= MOST_FILES_LAID_OUT:
@@ -150,13 +149,22 @@ def _advised(
     return [proposal for proposal in advised if proposal is not None]
 
 
+def _are_heavy(findings: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a finding says that statistics are heavy."""
+    return any(str(item["id"]).startswith(HEAVY_STATISTICS) for item in findings)
+
+
 def _statistics_told(metadata: PlanningMetadata, health: Mapping[str, Any], observed: ObservedWorkload) -> str | None:
     """Why metrics modes are not proposed for a table whose metadata is mostly statistics; ``None`` for any other."""
     signals = {item["signal"]: item for item in health.get("signals") or () if item["scope"] == "table"}
     bytes_per_file = signals.get(_STATISTICS, {}).get("value")
     share = signals.get("statistics_share", {}).get("value")
-    heavy = any(str(item["id"]).startswith(HEAVY_STATISTICS) for item in health["findings"])
-    if heavy or not observed.filters or bytes_per_file is None or (share or 0) < MOSTLY_STATISTICS:
+    if (
+        _are_heavy(health["findings"])
+        or not observed.filters
+        or bytes_per_file is None
+        or (share or 0) < MOSTLY_STATISTICS
+    ):
         return None
     return (
         f"Metrics advice is not proposed: statistics are {share:.0%} of the uncompressed metadata, but with "
