@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from planning_health.metadata.avro_blocks import varint
+
 MICROS_A_DAY = 86_400_000_000
 FIRST_DAY = 19_723  # 2024-01-01
 DAYS = 730
@@ -164,15 +166,6 @@ def _container(rows: Array, empty: bytes) -> bytes:
         data = deflate.compress(block.tobytes()) + deflate.flush()
         out += [varint(len(block)), varint(len(data)), data, sync]
     return b"".join(out)
-
-
-def varint(value: int) -> bytes:
-    """Encode one non-negative number as Avro does."""
-    zigzag, out = value << 1, bytearray()
-    while zigzag >= 0x80:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    return bytes([*out, zigzag])
 
 
 def varints(values: Array) -> Array:

@@ -29,6 +29,6 @@ def redact(text: str) -> str:
     return _QUERY_SECRET.sub(rf"\1{MASK}", _USER_INFO.sub(f"://{MASK}@", text))
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an exception's message, without secrets and of a readable length."""
+def first_line(error: BaseException | str) -> str:
+    """The first line of a message, or of an exception's, without secrets and of a readable length."""
     return redact((str(error).splitlines() or [""])[0])[:300]

@@ -42,5 +42,5 @@ def reason_in(output: str) -> str:
     if missing := _UNRESOLVED.search(output):
         return f"package {missing['what'].replace('#', ':').replace(';', ':')} of spark.packages was not found"
     if exception := _EXCEPTION.search(output):
-        return first_line(Exception(exception["what"]))
-    return first_line(Exception((output.strip().splitlines() or ["Java said nothing"])[-1]))
+        return first_line(exception["what"])
+    return first_line((output.strip().splitlines() or ["Java said nothing"])[-1])
