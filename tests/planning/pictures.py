@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyiceberg.conversions import to_bytes
@@ -23,6 +23,7 @@ from planning_health.metadata.model import (
     TableInfo,
     files_schema,
 )
+from planning_health.planning.expressions import Operation
 from planning_health.planning.projection import BoundSpec
 
 AUTOMATIC: Any = object()
@@ -215,3 +216,25 @@ def _file_row(
                 is_bound = statistic.endswith("bound")
                 row[f"{statistic}.{field_id}"] = raw(kind, value) if is_bound and kind is not None else value
     return row
+
+
+COMPARED_WITH_3_TO_7: Final[tuple[tuple[Operation, tuple[int, ...], bool], ...]] = (
+    (Operation.LT, (3,), False),
+    (Operation.LT, (4,), True),
+    (Operation.LT_EQ, (2,), False),
+    (Operation.LT_EQ, (3,), True),
+    (Operation.GT, (7,), False),
+    (Operation.GT, (6,), True),
+    (Operation.GT_EQ, (8,), False),
+    (Operation.GT_EQ, (7,), True),
+    (Operation.EQ, (2,), False),
+    (Operation.EQ, (3,), True),
+    (Operation.EQ, (7,), True),
+    (Operation.EQ, (8,), False),
+    (Operation.IN, (1, 2, 8), False),
+    (Operation.IN, (2, 3), True),
+    (Operation.IN, (7, 8), True),
+    (Operation.NOT_EQ, (3,), True),
+    (Operation.NOT_IN, (3, 7), True),
+)
+"""Comparisons, their literals, and whether values with the bounds 3 and 7 can match: the rules at the bounds."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, IntegerType, NestedField, StringType
-from tests.planning.pictures import File, Manifest, picture, raw, spec
+from tests.planning.pictures import COMPARED_WITH_3_TO_7, File, Manifest, picture, raw, spec
 
 from planning_health.planning.expressions import Operation, predicate
 from planning_health.planning.scan import simulate_scan
@@ -42,23 +42,7 @@ def summary(
 @pytest.mark.parametrize(
     ("op", "values", "expected"),
     [
-        (Operation.LT, (3,), False),
-        (Operation.LT, (4,), True),
-        (Operation.LT_EQ, (2,), False),
-        (Operation.LT_EQ, (3,), True),
-        (Operation.GT, (7,), False),
-        (Operation.GT, (6,), True),
-        (Operation.GT_EQ, (8,), False),
-        (Operation.GT_EQ, (7,), True),
-        (Operation.EQ, (2,), False),
-        (Operation.EQ, (3,), True),
-        (Operation.EQ, (7,), True),
-        (Operation.EQ, (8,), False),
-        (Operation.IN, (1, 2, 8), False),
-        (Operation.IN, (2, 3), True),
-        (Operation.IN, (7, 8), True),
-        (Operation.NOT_EQ, (3,), True),
-        (Operation.NOT_IN, (3, 7), True),
+        *COMPARED_WITH_3_TO_7,
         (Operation.IS_NULL, (), False),
         (Operation.NOT_NULL, (), True),
     ],

@@ -19,7 +19,7 @@ from pyiceberg.types import (
     StringType,
     UUIDType,
 )
-from tests.planning.pictures import File, Manifest, picture, spec
+from tests.planning.pictures import COMPARED_WITH_3_TO_7, File, Manifest, picture, spec
 
 from planning_health.planning.expressions import Operation, and_, not_, or_, predicate
 from planning_health.planning.metrics_evaluator import MetricsColumns
@@ -63,25 +63,7 @@ def test_greater_needs_only_the_upper_bound_and_less_only_the_lower() -> None:
 
 @pytest.mark.parametrize(
     ("op", "values", "expected"),
-    [
-        (Operation.LT, (3,), False),
-        (Operation.LT, (4,), True),
-        (Operation.LT_EQ, (2,), False),
-        (Operation.LT_EQ, (3,), True),
-        (Operation.GT, (7,), False),
-        (Operation.GT, (6,), True),
-        (Operation.GT_EQ, (8,), False),
-        (Operation.GT_EQ, (7,), True),
-        (Operation.EQ, (2,), False),
-        (Operation.EQ, (3,), True),
-        (Operation.EQ, (7,), True),
-        (Operation.EQ, (8,), False),
-        (Operation.IN, (1, 2, 8), False),
-        (Operation.IN, (2, 3), True),
-        (Operation.IN, (7, 8), True),
-        (Operation.NOT_EQ, (3,), True),
-        (Operation.NOT_IN, (3, 7), True),
-    ],
+    COMPARED_WITH_3_TO_7,
 )
 def test_comparisons_include_the_bounds(op: Operation, values: tuple[int, ...], expected: bool) -> None:
     assert matches(bounds("i", 3, 7), op, "i", *values) is expected
