@@ -66,8 +66,9 @@ def test_the_step_writes_its_result_and_a_misfit_fails_with_the_reason(tmp_path:
     assert (failed.status, "nope" in str(failed.reason)) == ("failed", True)
 
 
-def test_the_form_asks_for_alternatives_and_has_the_columns_of_the_other_spec_recorded() -> None:
-    settings = SettingsDocument.model_validate({"catalogs": {"lake": {"properties": {"type": "jdbc"}}}})
+def test_the_form_asks_for_alternatives_and_has_the_columns_of_the_other_spec_recorded(tmp_path: Path) -> None:
+    document = {"home": str(tmp_path), "catalogs": {"lake": {"properties": {"type": "jdbc"}}}}
+    settings = SettingsDocument.model_validate(document)
     fields = {"table": str(TABLE), "spec": "days(d), bucket(4, id)", "metrics_columns": ["Site = none", ""]}
     request = what_if_request(fields | {"workers": 3, "sort_by": ["Site"], "metrics_default": ""})
     assert request == WhatIfRequest(spec=fields["spec"], metrics_columns={"Site": "none"}, sort_by=["Site"])
